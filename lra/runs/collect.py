@@ -90,12 +90,10 @@ class _Candidate(NamedTuple):
 def _skipped(pairs: list[tuple[_Candidate, _Candidate]]) -> str:
     """Word that records of a file do not count, because other ones of the same runs do, all of another file."""
     (skipped, counts), *others = pairs
+    text = f"1 duplicate record skipped, {skipped.where}: {counts.where} has another of {describe(counts.record)}"
     if others:
-        text = (
-            f"{len(pairs)} duplicate records skipped in {skipped.path}: those of the same runs in {counts.path} count"
-        )
-    else:
-        text = f"1 duplicate record skipped, {skipped.where}: {counts.where} has another of {describe(counts.record)}"
+        of_file = f"{len(pairs)} duplicate records skipped in {skipped.path}"
+        text = f"{of_file}: those of the same runs in {counts.path} count"
     return visible(text)
 
 
@@ -108,16 +106,17 @@ def records_in(place: Path) -> Iterator[tuple[Path, str, Record | UserError]]:
     for path in files:
         if ".replaced-" in path.parent.name:
             continue
+        published = path.suffix == PUBLISHED
         try:
-            lines = read_text(path).split("\n") if path.suffix == PUBLISHED else [read_text(path)]
+            lines = read_text(path).split("\n") if published else [read_text(path)]
         except UserError as error:
             yield path, str(path), error
             continue
         for number, line in enumerate(lines, start=1):
-            where = f"{path}, line {number}" if path.suffix == PUBLISHED else str(path)
+            where = f"{path}, line {number}" if published else str(path)
             try:
-                value = parse_json(line, where) if line.strip() or path.suffix != PUBLISHED else {}
-                if path.suffix == PUBLISHED and isinstance(value, dict) and not value.keys() & {"identity", "outcome"}:
+                value = parse_json(line, where) if line.strip() or not published else {}
+                if published and isinstance(value, dict) and not value.keys() & {"identity", "outcome"}:
                     continue  # files of published records also hold other measurements, such as speeds
                 yield path, where, validated(value, where)
             except UserError as error:

@@ -162,11 +162,7 @@ def best_dev_pass(folder: Path) -> BestDevPass | None:
 
 
 def best_of(last: dict[str, Any], folder: Path) -> BestDevPass | None:
-    """Find the best dev pass as `best_dev_pass` does, from what is in `last.ckpt`.
-
-    Raises:
-        UserError: as `best_dev_pass` does.
-    """
+    """Find the best dev pass as `best_dev_pass` does, with its errors, from what is in `last.ckpt`."""
     with checkpoint_errors(folder / LAST):
         stored = last["callbacks"]["ResumePoint"]["best"]
         if stored is None:

@@ -164,11 +164,8 @@ def start_wandb(
 
     free = set(signature(wandb.init).parameters) - set(SET_BY_LRA)
     for key in sorted(arguments.keys() - free):
-        why = (
-            "set by lra itself"
-            if key in SET_BY_LRA
-            else f"no argument of wandb.init; there are {', '.join(sorted(free))}"
-        )
+        unknown = f"no argument of wandb.init; there are {', '.join(sorted(free))}"
+        why = "set by lra itself" if key in SET_BY_LRA else unknown
         raise UserError(f"logger.wandb.{key} is {why}; leave it out")
 
     variables = ("WANDB_RUN_ID" if key == "id" else f"WANDB_{key.upper()}" for key in SET_BY_LRA)

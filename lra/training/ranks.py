@@ -180,14 +180,9 @@ def spawn_ranks(devices: int, overrides: Sequence[str]) -> tuple[int, str]:
     try:
         for number in range(devices):
             place = {"RANK": str(number), "LOCAL_RANK": str(number)}
-            running.append(
-                Child(
-                    python_module("lra", "train", *overrides),
-                    env={**env, **place},
-                    echo=False,
-                    patience_seconds=PATIENCE_SECONDS,
-                )
-            )
+            command = python_module("lra", "train", *overrides)
+            child = Child(command, env={**env, **place}, echo=False, patience_seconds=PATIENCE_SECONDS)
+            running.append(child)
         left = list(running)
         while left:
             child, code = wait_any(left)

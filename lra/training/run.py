@@ -189,9 +189,7 @@ def collect_outcome(folder: Path, metrics: dict[str, float], module: ClassifierM
         best_step=best.step,
         train_seconds=train_seconds,
         dev_curve=passes,
-        peak_memory_bytes=max(
-            int(state["peak_memory_bytes"]),
-            peak_memory_bytes(machine.device),  # Lightning has moved the module to the CPU
-        ),
+        # The machine's device: Lightning has moved the module to the CPU.
+        peak_memory_bytes=max(int(state["peak_memory_bytes"]), peak_memory_bytes(machine.device)),
         batch_parts=machine.accumulate_grad_batches,
     )

@@ -45,9 +45,8 @@ def begin_online(
         except (wandb.errors.UsageError, wandb.errors.AuthenticationError) as error:
             raise UserError(f"W&B has no valid API key; type wandb login, or without one {OFFLINE}") from error
         except wandb.errors.Error as error:
-            trouble = (
-                f"{without_credentials(wandb.setup().settings.base_url)} did not begin the run ({type(error).__name__})"
-            )
+            server = without_credentials(wandb.setup().settings.base_url)
+            trouble = f"{server} did not begin the run ({type(error).__name__})"
     if when_unreachable == "fail":
         raise UserError(f"logger.wandb.mode=online, but {trouble}; {OFFLINE}")
     print(f"W&B: {trouble}; the run is kept offline, later: wandb sync {folder}/wandb/offline-run-*", file=sys.stderr)
