@@ -158,13 +158,10 @@ def best_dev_pass(folder: Path) -> BestDevPass | None:
     Raises:
         UserError: when `best.ckpt` is missing or has another hash, or `last.ckpt` cannot be resumed from.
     """
-    return best_of(read_checkpoint(folder / LAST), folder) if (folder / LAST).exists() else None
-
-
-def best_of(last: dict[str, Any], folder: Path) -> BestDevPass | None:
-    """Find the best dev pass as `best_dev_pass` does, with its errors, from what is in `last.ckpt`."""
+    if not (folder / LAST).exists():
+        return None
     with checkpoint_errors(folder / LAST):
-        stored = last["callbacks"]["ResumePoint"]["best"]
+        stored = read_checkpoint(folder / LAST)["callbacks"]["ResumePoint"]["best"]
         if stored is None:
             return None
         best = BEST_DEV_PASS.validate_python(stored)

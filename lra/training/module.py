@@ -48,19 +48,6 @@ class MeanLoss(Metric):
         return self.mean_value / self.weight
 
 
-def accuracy(num_classes: int) -> MulticlassAccuracy:
-    """Make a metric for the fraction of right predictions.
-
-    torchmetrics' check of the labels would wait for the device; a wrong label is an error of the loss anyway.
-    """
-    return MulticlassAccuracy(num_classes, average="micro", validate_args=False)
-
-
-def confusion_matrix(num_classes: int) -> Any:
-    """Make a metric for the confusion matrix, without a check of the labels, as `accuracy` does."""
-    return MulticlassConfusionMatrix(num_classes, validate_args=False)
-
-
 class NonFiniteLossError(UserError):
     """Raised when the loss becomes NaN or infinite, because more training would be useless."""
 
@@ -91,8 +78,10 @@ class ClassifierModule(pl.LightningModule):
         self.label = label
         self._make_optimizer, self._make_schedule = make_optimizer, make_schedule
         self.train_loss, self.eval_loss = MeanLoss(), MeanLoss()
-        self.train_accuracy, self.eval_accuracy = accuracy(num_classes), accuracy(num_classes)
-        self.eval_confusion = confusion_matrix(num_classes)
+        # torchmetrics' check of the labels would wait for the device; a wrong label is an error of the loss anyway.
+        self.train_accuracy = MulticlassAccuracy(num_classes, average="micro", validate_args=False)
+        self.eval_accuracy = self.train_accuracy.clone()
+        self.eval_confusion = MulticlassConfusionMatrix(num_classes, validate_args=False)
         self.correct: list[Tensor] = []
         self.confusion: list[list[int]] = []
         self._loaded_step = 0

@@ -27,17 +27,6 @@ from lra.training.memory import peak_memory_bytes, reset_peak_memory
 from lra.training.ranks import gather, rank_in_group
 
 
-class RandomStates(TypedDict):
-    """Random states of torch, numpy and Python in one process, as tensors and plain values."""
-
-    torch: torch.Tensor
-    cuda: list[torch.Tensor]
-    numpy_key: torch.Tensor
-    numpy_position: int
-    numpy_gauss: list[float]
-    python: list[int]
-
-
 class DevPasses(TypedDict):
     """The dev passes of a run so far: optimizer steps before each, and its accuracy, a fraction in [0, 1]."""
 
@@ -87,8 +76,8 @@ class ResumePoint(Checkpoint):
         self.passes: DevPasses = {"step": [], "accuracy": []}
         self.ended = False
         self._clock = self._saved = 0.0
-        self._random: RandomStates | None = None
-        self._random_of_ranks: list[RandomStates] = []
+        self._random: dict[str, Any] | None = None
+        self._random_of_ranks: list[dict[str, Any]] = []
 
     def on_fit_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         """Forget the largest memory of earlier runs of this process; keep Lightning's Timers from asking every step."""
@@ -241,7 +230,7 @@ def _any_process(trainer: pl.Trainer, decision: bool) -> bool:
     return bool(trainer.strategy.reduce_boolean_decision(decision, all=False))
 
 
-def _random_states(device: torch.device) -> RandomStates:
+def _random_states(device: torch.device) -> dict[str, Any]:
     """Read the random states of torch, numpy and Python, as plain types that `weights_only=True` can load.
 
     Of the GPUs only that of the training has one: the run may go on where there are fewer.
@@ -257,7 +246,7 @@ def _random_states(device: torch.device) -> RandomStates:
     }
 
 
-def _restore_random_states(states: RandomStates, device: torch.device) -> None:
+def _restore_random_states(states: dict[str, Any], device: torch.device) -> None:
     torch.set_rng_state(states["torch"])
     if states["cuda"] and device.type == "cuda":
         torch.cuda.set_rng_state(states["cuda"][0], device)
