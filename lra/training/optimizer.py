@@ -42,13 +42,12 @@ def group_parameters(
     rest = [{"params": members[None]}] if members[None] else []
     grouped = [{**_settings(group), "params": members[name]} for name, group in groups.items()]
     optimizer = make_optimizer([*rest, *grouped])
-    for name, group in groups.items():
+    for (name, group), parameter_group in zip(groups.items(), optimizer.param_groups[len(rest) :], strict=True):
         unknown = _settings(group).keys() - optimizer.defaults.keys()
         if unknown:
             known = ", ".join(sorted(optimizer.defaults))
             line = f"{name}.{min(unknown)} is not known to {type(optimizer).__name__}; it has {known}, and lr_fraction"
             raise UserError(line)
-    for (name, group), parameter_group in zip(groups.items(), optimizer.param_groups[len(rest) :], strict=True):
         if FRACTION in group:
             parameter_group["lr"] = _fraction(name, group) * _rate(name, optimizer)
     return optimizer

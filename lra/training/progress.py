@@ -89,8 +89,7 @@ class RunProgress(Callback):
     def __init__(self, telemetry: Telemetry, *, console: Console, steps: int, line_seconds: float = 15.0):
         self.telemetry, self.console, self.steps, self.line_seconds = telemetry, console, steps, line_seconds
         self._bar: Progress | None = None
-        self._train: TaskID | None = None
-        self._dev: TaskID | None = None
+        self._train = self._dev = TaskID(0)  # rows of the bar
         self._dev_accuracy: float | None = None
         self._first_step, self._begun, self._last_line = 0, 0.0, 0.0
 
@@ -114,7 +113,7 @@ class RunProgress(Callback):
         if trainer.fit_loop._should_accumulate():
             return
         step = trainer.global_step
-        if self._bar is not None and self._train is not None:
+        if self._bar is not None:
             self._bar.update(self._train, completed=step, note=self._note(step, self._note_width))
         elif self.telemetry.latest and (
             time.monotonic() - self._last_line >= self.line_seconds or step == trainer.max_steps
@@ -158,28 +157,22 @@ class RunProgress(Callback):
 
     def on_validation_batch_end(self, *_: object) -> None:
         """Advance the bar of the dev pass."""
-        if self._bar is not None and self._dev is not None:
+        if self._bar is not None:
             self._bar.advance(self._dev)
 
     def on_validation_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         """Close the bar of the dev pass, and show the dev accuracy."""
         self._dev_accuracy = float(trainer.callback_metrics["dev/accuracy"])
-        if self._bar is not None and self._dev is not None:
+        if self._bar is not None:
             self._bar.remove_task(self._dev)
-            self._dev = None
-        elif self._bar is None:
+        else:
             step = trainer.global_step
             self.console.print(f"step {step}/{self.steps}  dev accuracy {self._dev_accuracy:.1%}", highlight=False)
 
-    def on_train_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
-        """Close the bar."""
-        self._close()
-
-    def on_exception(self, *_: object) -> None:
-        """Close the bar, so that the error is printed below it."""
-        self._close()
-
-    def _close(self) -> None:
+    def on_train_end(self, *_: object) -> None:
+        """Close the bar; after an exception too, so that the error is printed below it."""
         if self._bar is not None:
             self._bar.stop()
             self._bar = None
+
+    on_exception = on_train_end  # type: ignore[assignment]

@@ -9,7 +9,7 @@ from typing import Any
 import pytorch_lightning as pl
 import torch
 from lightning_fabric.plugins.environments import ClusterEnvironment, LightningEnvironment, SLURMEnvironment
-from lightning_fabric.plugins.io.checkpoint_io import CheckpointIO
+from lightning_fabric.plugins.io import TorchCheckpointIO
 from pytorch_lightning.callbacks import Callback
 from pytorch_lightning.strategies import DDPStrategy, Strategy
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
@@ -105,7 +105,7 @@ class FreedMemory(Callback):
     on_validation_batch_end = on_test_batch_end = on_train_batch_end  # type: ignore[assignment]
 
 
-class WholeCheckpointIO(CheckpointIO):
+class WholeCheckpointIO(TorchCheckpointIO):
     """Makes Lightning write checkpoints atomically: a kill leaves the old or the new file, never a part of one."""
 
     def save_checkpoint(self, checkpoint: dict[str, Any], path: str | Path, storage_options: object = None) -> None:
@@ -118,10 +118,6 @@ class WholeCheckpointIO(CheckpointIO):
     def load_checkpoint(self, path: str | Path, *_: object, **__: object) -> dict[str, Any]:
         """Read the checkpoint at `path` onto the CPU."""
         return read_checkpoint(Path(path))
-
-    def remove_checkpoint(self, path: Path | str) -> None:
-        """Delete the checkpoint at `path`, as Lightning's ModelCheckpoint asks for; lra itself never does."""
-        Path(path).unlink(missing_ok=True)
 
 
 class LaunchedProcess(ClusterEnvironment):

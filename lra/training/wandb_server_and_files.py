@@ -122,14 +122,11 @@ def wait_until_written(path: Path, *, seconds: float = 60) -> bool:
         Whether the end was written in time.
     """
     end = time.monotonic() + seconds
-    while not (written := is_finished(path)) and time.monotonic() < end:
+    while time.monotonic() < end:
+        if path.exists() and any(record.WhichOneof("record_type") == "exit" for record in read_records(path)):
+            return True
         time.sleep(0.05)
-    return written
-
-
-def is_finished(path: Path) -> bool:
-    """Return whether a `.wandb` file is there with the end of its run."""
-    return path.exists() and any(record.WhichOneof("record_type") == "exit" for record in read_records(path))
+    return False
 
 
 def read_history(path: Path) -> Iterator[dict[str, Any]]:
