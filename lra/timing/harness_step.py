@@ -2,9 +2,9 @@
 
 import statistics
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from itertools import cycle, islice, pairwise
+from itertools import count, cycle, islice, pairwise
 from pathlib import Path
+from typing import NamedTuple
 
 import torch
 from pytorch_lightning import LightningDataModule
@@ -23,8 +23,7 @@ from lra.training.trainer import make_trainer
 from lra.types import Batch, to_device
 
 
-@dataclass(frozen=True)
-class Phases:
+class Phases(NamedTuple):
     """Seconds of the phases of one bare step."""
 
     forward: float
@@ -34,7 +33,7 @@ class Phases:
     @property
     def total(self) -> float:
         """Seconds of the whole step."""
-        return self.forward + self.backward + self.optimizer
+        return sum(self)
 
 
 def bare_step(
@@ -143,15 +142,13 @@ def dev_pass(
 
 def medians(phases: list[Phases]) -> Phases:
     """Compute the median of each phase."""
-    return Phases(*(statistics.median(getattr(p, name) for p in phases) for name in Phases.__dataclass_fields__))
+    return Phases(*map(statistics.median, zip(*phases, strict=True)))
 
 
 def batches_of(datamodule: StoreDataModule, device: torch.device) -> Iterator[Batch]:
-    """Yield training batches in the run's order, endlessly."""
-    loader, k = datamodule.train_dataloader(), 0
-    while True:
-        yield to_device(loader.batch(k), device)
-        k += 1
+    """Iterate over training batches in the run's order, endlessly."""
+    loader = datamodule.train_dataloader()
+    return (to_device(loader.batch(k), device) for k in count())
 
 
 def profile_step(step: Callable[[], object], trace: Path) -> tuple[str, float | None]:
