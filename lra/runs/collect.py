@@ -63,7 +63,10 @@ def collect(place: Path, *, separate_run_groups: bool = False) -> Collection:
     skipped: dict[tuple[Path, Path], list[tuple[_Candidate, _Candidate]]] = defaultdict(list)
     for key in sorted(of_run, key=json.dumps):
         candidates = of_run[key]
-        used = max(reversed(candidates), key=lambda one: (one.path.suffix != PUBLISHED, sizes[one.path], one.time))
+        used = max(
+            reversed(candidates),
+            key=lambda one: (one.path.suffix != PUBLISHED, sizes[one.path], finished_at(one.record)),
+        )
         kept.append(used)
         for candidate in candidates:
             if candidate.record != used.record:
@@ -81,10 +84,6 @@ class _Candidate(NamedTuple):
     record: Record
     path: Path
     where: str
-
-    @property
-    def time(self) -> str:
-        return finished_at(self.record)
 
 
 def _skipped(pairs: list[tuple[_Candidate, _Candidate]]) -> str:
