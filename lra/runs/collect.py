@@ -59,7 +59,6 @@ def collect(place: Path, *, separate_run_groups: bool = False) -> Collection:
             continue
         key = (*run_key(record), record["identity"]["run_group"] if separate_run_groups else None)
         of_run[key].append(_Candidate(record, path, where))
-    kept: list[_Candidate] = []
     skipped: dict[tuple[Path, Path], list[tuple[_Candidate, _Candidate]]] = defaultdict(list)
     for key in sorted(of_run, key=json.dumps):
         candidates = of_run[key]
@@ -67,14 +66,13 @@ def collect(place: Path, *, separate_run_groups: bool = False) -> Collection:
             reversed(candidates),
             key=lambda one: (one.path.suffix != PUBLISHED, sizes[one.path], finished_at(one.record)),
         )
-        kept.append(used)
+        collection.records.append(used.record)
+        collection.sources.append(used.path)
         for candidate in candidates:
             if candidate.record != used.record:
                 skipped[candidate.path, used.path].append((candidate, used))
     collection.left_out = len(collection.troubles) + sum(map(len, skipped.values()))
     collection.troubles += map(_skipped, skipped.values())
-    collection.records = [candidate.record for candidate in kept]
-    collection.sources = [candidate.path for candidate in kept]
     return collection
 
 

@@ -52,11 +52,11 @@ class CurveLogger(Logger):
 
     def __init__(self, path: Path, *, resume_step: int, passes: Mapping[int, float] | None = None):
         super().__init__()
-        self.path = path
+        self.path, passes = path, passes or {}
         kept = [row for row in read_curves(path) if row["step"] <= resume_step and "test/accuracy" not in row]
         passed_steps = {row["step"] for row in kept if "dev/accuracy" in row}
-        self.restored_steps = [step for step in passes or {} if step not in passed_steps]
-        kept += [{"step": step, "dev/accuracy": (passes or {})[step]} for step in self.restored_steps]
+        self.restored_steps = [step for step in passes if step not in passed_steps]
+        kept += [{"step": step, "dev/accuracy": passes[step]} for step in self.restored_steps]
         kept.sort(key=lambda row: row["step"])
         text = io.StringIO()
         writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")

@@ -14,6 +14,7 @@ from lra.training.memory import peak_memory_bytes
 from lra.types import Batch
 
 LEAST_BAR, MOST_BAR = 10, 20  # widths of the bar, in characters
+LINE_SECONDS = 15.0  # between two lines of an output that is no terminal
 ELAPSED = 10  # characters of the time since the start
 LEFT_OUT_FIRST = ("speed", "accuracy", "loss", "dev", "left")  # of the note, on a narrow terminal
 
@@ -83,11 +84,11 @@ class Telemetry(Callback):
 class RunProgress(Callback):
     """Shows loss, accuracy, speed and the time left, which includes dev passes; `steps` are those of the whole run.
 
-    A terminal gets a bar, any other output a line every `line_seconds`, with the latest point of the telemetry.
+    A terminal gets a bar, any other output a line from time to time, with the latest point of the telemetry.
     """
 
-    def __init__(self, telemetry: Telemetry, *, console: Console, steps: int, line_seconds: float = 15.0):
-        self.telemetry, self.console, self.steps, self.line_seconds = telemetry, console, steps, line_seconds
+    def __init__(self, telemetry: Telemetry, *, console: Console, steps: int):
+        self.telemetry, self.console, self.steps = telemetry, console, steps
         self._bar: Progress | None = None
         self._train = self._dev = TaskID(0)  # rows of the bar
         self._dev_accuracy: float | None = None
@@ -116,7 +117,7 @@ class RunProgress(Callback):
         if self._bar is not None:
             self._bar.update(self._train, completed=step, note=self._note(step, self._note_width))
         elif self.telemetry.latest and (
-            time.monotonic() - self._last_line >= self.line_seconds or step == trainer.max_steps
+            time.monotonic() - self._last_line >= LINE_SECONDS or step == trainer.max_steps
         ):
             self._last_line = time.monotonic()
             self.console.print(f"step {step}/{self.steps}  {self._note(step)}", highlight=False)

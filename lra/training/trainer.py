@@ -35,14 +35,15 @@ def make_trainer(
         UserError: when Lightning refuses the user's `arguments`.
     """
     prepare_machine(machine)
-    keeps = machine.accelerator == "cpu" and is_glibc()
+    frees = [FreedMemory()] if machine.accelerator == "cpu" and is_glibc() else []
     if machine.processes == 1:
         set_rank_zero()
     # Lightning would guess from any environment variable how the processes of a run find each other.
     launched = is_launched(machine.processes)
     environment = LaunchedProcess(machine.processes) if launched else LightningEnvironment()
-    defaults: dict[str, Any] = {
-        "callbacks": [*callbacks, *([FreedMemory()] if keeps else [])],
+    arguments = arguments or {}
+    options: dict[str, Any] = {
+        "callbacks": [*callbacks, *frees],
         "accelerator": machine.accelerator,
         "devices": min(machine.devices, len(set(machine.device_indices))),
         "num_nodes": machine.num_nodes,
@@ -53,13 +54,12 @@ def make_trainer(
         "enable_model_summary": False,
         "num_sanity_val_steps": 0,
         "use_distributed_sampler": False,  # the loaders give each process its share of a batch
-        "plugins": [WholeCheckpointIO(), environment],
         **settings,
+        **arguments,
+        "plugins": [WholeCheckpointIO(), environment, *arguments.get("plugins", [])],
     }
-    added = {**(arguments or {})}
-    defaults["plugins"] += added.pop("plugins", [])
     try:
-        trainer = pl.Trainer(**{**defaults, **added})
+        trainer = pl.Trainer(**options)
     except (MisconfigurationException, TypeError, ValueError) as error:
         if not arguments:
             raise

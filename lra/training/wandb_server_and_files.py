@@ -53,8 +53,8 @@ def begin_online(
     return begin("offline")
 
 
-def server_trouble(seconds: float = PROBE_SECONDS) -> str | None:
-    """Find out why W&B's server does not answer within `seconds`; None if it answers, even with an error.
+def server_trouble() -> str | None:
+    """Find out why W&B's server does not answer within some seconds; None if it answers, even with an error.
 
     The request uses the proxy that W&B is configured with.
     """
@@ -65,13 +65,13 @@ def server_trouble(seconds: float = PROBE_SECONDS) -> str | None:
     settings = wandb.setup(settings=wandb.Settings(silent=True)).settings
     proxies = {"http": settings.http_proxy, "https": settings.https_proxy}
     server = without_credentials(settings.base_url)
-    trouble = [f"{server} has not answered for {seconds:.0f} seconds"]
+    trouble = [f"{server} has not answered for {PROBE_SECONDS:.0f} seconds"]
 
     def ask() -> None:
         try:
             requests.get(
                 settings.base_url,
-                timeout=seconds,
+                timeout=PROBE_SECONDS,
                 stream=True,
                 allow_redirects=False,
                 proxies={scheme: proxy for scheme, proxy in proxies.items() if proxy},
@@ -82,7 +82,7 @@ def server_trouble(seconds: float = PROBE_SECONDS) -> str | None:
 
     asking = threading.Thread(target=ask, daemon=True)  # in a thread, because looking up a host name has no timeout
     asking.start()
-    asking.join(seconds)
+    asking.join(PROBE_SECONDS)
     return trouble[0] if trouble else None
 
 
