@@ -1,7 +1,4 @@
-"""Collect records from folders of runs and files of published records, and append to such a file.
-
-Broken records are reported, not used.
-"""
+"""Collect records from folders of runs and files of published records, and append to such a file."""
 
 import json
 from collections import Counter, defaultdict

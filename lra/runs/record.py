@@ -1,8 +1,4 @@
-"""Write, read and check the record of a run: its `result.json`, from which every table is made.
-
-A record may come from anywhere. Which test examples were predicted right is stored in it as one bit per example, in the
-split's order.
-"""
+"""Write, read and check the record of a run, from which every table is made. A record may come from anywhere."""
 
 import base64
 import itertools
@@ -32,7 +28,7 @@ MOST_RECORD_BYTES = 256 << 20
 
 
 def pack_correct(correct: np.ndarray) -> str:
-    """Pack booleans `[examples]` into bits, and encode the bytes in base64."""
+    """Pack booleans `[examples]`, in the split's order, into bits, and encode the bytes in base64."""
     return base64.b64encode(np.packbits(correct.astype(bool)).tobytes()).decode("ascii")
 
 

@@ -43,10 +43,10 @@ def report_saved_step(folder: Path, steps: int) -> Iterator[None]:
     except Stopped as stopped:
         if (folder / RESULT).exists():
             stopped.kept = f"the run is finished, its result is in {folder}"
-            raise
-        step = saved_step(folder / LAST)
-        kept = f"step {step:,} of {steps:,} is saved in {folder}" if step else "no step was saved yet"
-        stopped.kept = f"{kept}. The same command goes on from there."
+        else:
+            step = saved_step(folder / LAST)
+            kept = f"step {step:,} of {steps:,} is saved in {folder}" if step else "no step was saved yet"
+            stopped.kept = f"{kept}. The same command goes on from there."
         raise
 
 
@@ -56,10 +56,11 @@ def read_checkpoint(path: Path) -> dict[str, Any]:
     Raises:
         UserError: when the file is damaged, holds objects of other types, or is no checkpoint of lra.
     """
+    trouble = None
     try:
-        trouble = _damage(path)
-        checkpoint = None if trouble else torch.load(path, map_location="cpu", weights_only=True)
-    except (RuntimeError, EOFError, LookupError, ValueError, TypeError, AttributeError) as error:
+        _check_archive(path)
+        checkpoint = torch.load(path, map_location="cpu", weights_only=True)
+    except (RuntimeError, EOFError, LookupError, ValueError, TypeError, AttributeError, zipfile.BadZipFile) as error:
         trouble = (str(error).splitlines() or [type(error).__name__])[0]
     except UnpicklingError:  # torch's own message advises to turn this protection off
         trouble = "it holds more than tensors and plain values, which is never loaded"
@@ -128,16 +129,14 @@ def read_matching_weights(path: Path, model: nn.Module) -> dict[str, Tensor]:
     return stored
 
 
-def _damage(path: Path) -> str:
-    """Check the checksums in the archive, which `torch.load` ignores; return what is wrong, or an empty text."""
+def _check_archive(path: Path) -> None:
+    """Refuse an archive with a wrong checksum, which `torch.load` would ignore."""
     if not path.exists():
-        return "there is no such file"
-    try:
-        with zipfile.ZipFile(regular_file(path, remedy=MOVE_AWAY)) as archive:
-            damaged = archive.testzip()
-    except (zipfile.BadZipFile, NotImplementedError) as error:
-        return str(error)
-    return f"{damaged} in it is damaged" if damaged else ""
+        raise ValueError("there is no such file")
+    with zipfile.ZipFile(regular_file(path, remedy=MOVE_AWAY)) as archive:
+        damaged = archive.testzip()
+    if damaged:
+        raise ValueError(f"{damaged} in it is damaged")
 
 
 @dataclass(frozen=True, kw_only=True)

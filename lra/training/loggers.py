@@ -1,8 +1,4 @@
-"""The loggers of a run: its curves in a file, which stays correct when the run is killed and resumed, and in W&B.
-
-A W&B run is begun and ended with Lightning's logger, and gets each point of the curves once. Besides curves it has the
-run's result and best checkpoint; that of a sweep has tables and figures.
-"""
+"""The loggers of a run: its curves in a file, which stays correct when the run is killed and resumed, and in W&B."""
 
 from __future__ import annotations
 
