@@ -10,6 +10,7 @@ import hashlib
 import json
 import re
 from collections.abc import Iterable, Mapping, MutableMapping, Sequence
+from itertools import accumulate
 from typing import Any
 
 from lra.types import UserError
@@ -59,13 +60,13 @@ def branches(absent: Sequence[str], present: Iterable[str]) -> list[str]:
     """Shorten absent keys to whole branches: `model` in place of `model.width`, `model.dropout` and so on."""
     if not absent:
         return []
-    prefixes = {key[:end] for key in present for end in range(len(key) + 1) if end == len(key) or key[end] == "."}
-    shortest: dict[str, None] = {}
-    for key in absent:
-        parts = key.split(".")
-        heads = (".".join(parts[: count + 1]) for count in range(len(parts)))
-        shortest[next((head for head in heads if head not in prefixes), key)] = None
-    return sorted(shortest)
+    known = {branch for key in present for branch in _branches_of(key)}
+    return sorted({next((branch for branch in _branches_of(key) if branch not in known), key) for key in absent})
+
+
+def _branches_of(key: str) -> Iterable[str]:
+    """Cut a dotted key after each part: `a`, `a.b`, `a.b.c`."""
+    return accumulate(key.split("."), "{}.{}".format)
 
 
 def _leaves(settings: Mapping[str, object], prefix: str) -> Iterable[tuple[str, object]]:

@@ -49,7 +49,7 @@ def group_parameters(
             line = f"{name}.{min(unknown)} is not known to {type(optimizer).__name__}; it has {known}, and lr_fraction"
             raise UserError(line)
         if FRACTION in group:
-            parameter_group["lr"] = _fraction(name, group) * _rate(name, optimizer)
+            parameter_group["lr"] = _rate(name, group, optimizer)
     return optimizer
 
 
@@ -81,17 +81,13 @@ def _settings(group: Mapping[str, object]) -> dict[str, object]:
     return {key: value for key, value in group.items() if key not in ("match", FRACTION)}
 
 
-def _fraction(name: str, group: Mapping[str, object]) -> float:
-    fraction = group[FRACTION]
+def _rate(name: str, group: Mapping[str, object], optimizer: Optimizer) -> float:
+    """Compute the rate of a group from its fraction of the optimizer's."""
+    fraction, rate = group[FRACTION], optimizer.defaults.get("lr")
     if "lr" in group:
         raise UserError(f"{name} has lr={group['lr']} and {FRACTION}={fraction}; leave one of the two out")
     if isinstance(fraction, bool) or not isinstance(fraction, int | float) or not 0 < fraction < math.inf:
         raise UserError(f"{name}.{FRACTION}={fraction} is not a number above 0; type for example {name}.{FRACTION}=0.1")
-    return fraction
-
-
-def _rate(name: str, optimizer: Optimizer) -> float:
-    rate = optimizer.defaults.get("lr")
     if rate is None:
         raise UserError(f"{name}.{FRACTION} is of recipe.optimizer.lr, which {type(optimizer).__name__} does not have")
-    return float(rate)
+    return fraction * float(rate)
