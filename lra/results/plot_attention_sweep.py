@@ -114,17 +114,16 @@ def _draw(axis: Axes, values: list[tuple[Point, Value]], head: str, colour: str,
         if value is not None and point.number is None:
             axis.axhline(value[0], ls="--", color=colour)
         elif value is not None and point.number:
-            swept.append((point.number, *value))
+            swept.append((point.number, point, *value))
     if not swept:
         return
-    counts, means, spreads = zip(*swept, strict=True)
+    counts, _, means, spreads = zip(*swept, strict=True)
     bars = [math.nan if std is None else std for std in spreads]  # one seed has no spread: it gets no bar
     some = any(std is not None for std in spreads)
     axis.errorbar(counts, means, yerr=bars if some else None, color=colour, ls=style, capsize=1.5, elinewidth=0.7)
-    for (point, value), count, mean in zip(values, counts, means, strict=False):
+    for count, point, mean, std in swept:
         (dot,) = axis.plot(count, mean, marker="o", color=colour, ls="")
-        assert value is not None
-        spread = "" if value[1] is None else f" ± {value[1]:.3g}"
+        spread = "" if std is None else f" ± {std:.3g}"
         plots.hover(dot, f"{head} {point.name}: {mean:.4g}{spread}; accuracy {point.cell} %")
 
 

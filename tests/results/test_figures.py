@@ -1,6 +1,7 @@
 """Figures that can be read: no text lies on another, numbers grow from left to right, no claim of a single seed."""
 
 import re
+from dataclasses import replace
 from functools import partial
 from itertools import combinations, pairwise, product
 from xml.etree import ElementTree
@@ -296,6 +297,17 @@ def test_a_landmark_with_one_seed_has_no_spread(tmp_path, drawn):
     assert seeds == [16] * 3 + [64] * 2
     for bars in errors.collections:
         assert sum(segment.size > 0 and bool((segment == segment).all()) for segment in bars.get_segments()) == 2
+
+
+def test_a_count_without_an_error_has_no_dot_among_the_errors(tmp_path, drawn):
+    first, *others = swept((16, 32, 64), (1, 1, 1))
+    points = [replace(first, attention_error=None, pinv_residual=None), *others]
+    path = plot_sweep(points, LANDMARKS, tmp_path / "a.svg", title="listops", majority_rate=0.17)
+    accuracy, *_, errors = drawn[-1].axes
+    dots = [[line.get_xdata()[0] for line in axis.lines if line.get_marker() == "o"] for axis in (accuracy, errors)]
+    assert dots == [[16, 32, 64], [32, 64] * 2]
+    titles = [title.text for title in ElementTree.parse(path).iter("{http://www.w3.org/2000/svg}title")]
+    assert sum("landmarks 32: 0.03125;" in title for title in titles) == 1
 
 
 def test_exact_attention_has_its_seeds_and_each_of_its_variants_a_colour(tmp_path, drawn):
