@@ -340,11 +340,11 @@ def store_dir(cfg: DictConfig) -> Path:
 
 def run_dir(cfg: DictConfig) -> Path:
     """Return the run's folder, which depends on the settings alone: the same command finds the run that it began."""
+    names: dict[str, str] = {"attention": method_name(cfg), **{group: cfg[group].name for group in NAMED}}
     return run_folder(
         Path(cfg.paths.runs),
         checked_name(cfg.run_group, "run_group=", example="mine", nested=True),
-        attention=checked_name(method_name(cfg), "attention.name=", example="mine"),
-        **{group: checked_name(cfg[group].name, f"{group}.name=", example="mine") for group in NAMED},
+        **{group: checked_name(name, f"{group}.name=", example="mine") for group, name in names.items()},
         steps=cfg.recipe.steps,
         config_hash=config_hash(cfg),
         seed=cfg.seed,

@@ -65,6 +65,7 @@ def check_overrides(verb: str, overrides: list[str], *, sweep: bool, classes: bo
     # With the changed options; only where one is added, because a wrong value may not be composed.
     whole = load_config(verb, [word for each in (*groups, *first) for word in words_of(each)[:1]]) if added else None
     words = {each.input_line: str(each.input_line) for each in typed}
+    to_check: list[tuple[Override, object, object, object]] = []
     for each in (each for each in settings if not each.is_delete()):
         key = each.key_or_group
         if whole is not None and each in added:
@@ -74,9 +75,10 @@ def check_overrides(verb: str, overrides: list[str], *, sweep: bool, classes: bo
         if kind in TEXTS:
             words[each.input_line] = as_text(each)
             values = [value for value in values if not isinstance(value, int | float)]
-        for value in values:
-            if not allows(kind, value):
-                raise WrongValueError(key, value, kind, default=default, typed=with_value(each, value))
+        to_check += [(each, value, kind, default) for value in values]
+    for each, value, kind, default in to_check:
+        if not allows(kind, value):
+            raise WrongValueError(each.key_or_group, value, kind, default=default, typed=with_value(each, value))
     flags = [word for word in overrides if word.startswith("-")]
     return [*flags, *(words[each.input_line] for each in typed)]
 

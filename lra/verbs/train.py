@@ -83,7 +83,7 @@ def run(cfg: DictConfig) -> float | None:
         print_summary(console, folder, record, published_curves(Path(cfg.paths.runs)))
         print_predictions(console, cfg, folder, cfg.predictions)
         return record["outcome"]["best_dev_accuracy"]
-    check_launch(cfg.trainer.devices, config.num_nodes(cfg))
+    check_launch(cfg.trainer.devices, processes // cfg.trainer.devices)
     from lra.verbs.train_attempt import train_on_devices, train_run  # torch, which a finished run does not need
 
     if processes > 1 and not launched:
