@@ -80,7 +80,7 @@ def run(cfg: DictConfig) -> float | None:
             )
         _clear_leftover(folder)
         console.print(f"Finished before, nothing to train: {folder}")
-        print_summary(console, folder, record, published_curves(Path(cfg.paths.runs)))
+        print_summary(console, folder, record, published_curves(Path(cfg.paths.runs), {**record["settings"]}))
         print_predictions(console, cfg, folder, cfg.predictions)
         return record["outcome"]["best_dev_accuracy"]
     check_launch(cfg.trainer.devices, processes // cfg.trainer.devices)

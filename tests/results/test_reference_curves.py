@@ -66,6 +66,9 @@ def test_references_have_the_same_settings_and_data_and_other_seeds(tmp_path):
     assert [record["identity"]["seed"] for record in chosen] == [13, 14, 15, 16, 17, 18]
     assert place_of(own, published) == place_among(curve(2000), NINE[3:]).text != ""
     assert place_of(make_record(seed=10), published) == "", "it has no curve"
+    of_settings = published_curves(tmp_path, own["settings"])
+    assert 0 < len(of_settings) < len(published)
+    assert place_of(own, of_settings) == place_of(own, published)
     assert published_curves(tmp_path / "none") == []
 
 
