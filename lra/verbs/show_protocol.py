@@ -7,7 +7,7 @@ from typing import Any
 import yaml
 from omegaconf import DictConfig, OmegaConf
 
-from lra.base.arguments import as_typed
+from lra.base.arguments import as_typed, check_choice
 from lra.base.paths import conf_dir, conf_dirs, conf_names
 from lra.results.conditions import PROTOCOLS
 from lra.results.tables import TextTable
@@ -15,7 +15,6 @@ from lra.runs.flatten_settings import flatten
 from lra.settings.config import load_config, plain, tasks_with_recipe
 from lra.terminal.console import make_console
 from lra.terminal.fit_table import print_text_table
-from lra.types import UserError
 
 FORMATS = ("terminal", "markdown")
 KEPT = "Deviations from the released code under every protocol"
@@ -26,8 +25,9 @@ def show_protocol(cfg: DictConfig) -> None:
     has models and recipes of its own, and its deviations from the code that it follows.
 
     Raises:
-        UserError: for an unknown format.
+        WrongValueError: for an unknown format.
     """
+    check_choice("format", cfg.format, FORMATS)
     name = cfg.protocol.name
     own = [] if name == "paper" else deviations(name)
     kept = own or deviations("paper")
@@ -38,15 +38,13 @@ def show_protocol(cfg: DictConfig) -> None:
     parts.append((f"Deviations of protocol={name} from its authors' code" if own else KEPT, kept))
     if cfg.format == "markdown":
         print("\n\n".join(f"### {title}\n\n{markdown(rows)}" for title, rows in parts))
-    elif cfg.format == "terminal":
-        console = make_console()
-        parts[0] = (f"protocol.SWITCH=VALUE sets one by itself; this is protocol={name}", parts[0][1])
-        for title, (columns, *rows) in parts:
-            table = TextTable(title=title, columns=columns, rows=list(map(list, rows)), prose=columns)
-            print_text_table(console, table)
-            console.print()
-    else:
-        raise UserError(f"format={cfg.format} is not known here; choose one of {', '.join(FORMATS)}")
+        return
+    console = make_console()
+    parts[0] = (f"protocol.SWITCH=VALUE sets one by itself; this is protocol={name}", parts[0][1])
+    for title, (columns, *rows) in parts:
+        table = TextTable(title=title, columns=columns, rows=list(map(list, rows)), prose=columns)
+        print_text_table(console, table)
+        console.print()
 
 
 def switch_table() -> list[tuple[str, ...]]:
