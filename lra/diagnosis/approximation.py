@@ -4,20 +4,22 @@ Letters: B examples, H heads, L positions, N real tokens, R rows of a block, E d
 """
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import torch
 from torch import Tensor, nn
 
 from lra.attention.nystrom import NystromAttention
-from lra.diagnosis.matrices import at_first_calls
+from lra.model.classifier import in_padded_form
 from lra.ops.landmarks import landmark_kernel
 from lra.ops.linear_algebra import relative_error
 from lra.types import Batch
 
 EXAMPLES = 16
 ROWS_BYTES = 8 << 20  # of memory for both matrices that are compared, whatever the length; more is no faster
+Measured = TypeVar("Measured")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,6 +82,30 @@ def _error_of_product(q_NE: Tensor, k_NE: Tensor, left_NM: Tensor, right_MN: Ten
         norms.append(torch.stack([torch.linalg.vector_norm(x_RN, dim=-1) for x_RN in (error_RN, exact_RN)]))
     error, exact = torch.linalg.vector_norm(torch.cat(norms, dim=1), dim=1).unbind()
     return torch.div(error, exact)
+
+
+@torch.inference_mode()
+def at_first_calls(
+    model: nn.Module, layers: Sequence[nn.Module], batch: Batch, measure: Callable[..., Measured]
+) -> list[Measured]:
+    """Compute a batch; return what `measure` makes of each attention layer and its inputs q, k, v and valid.
+
+    Of layers that are called several times, tied or for groups of a batch, the first call counts.
+    """
+    measured: dict[nn.Module, Measured] = {}
+
+    def measure_first(layer: nn.Module, inputs: tuple[Tensor, Tensor, Tensor, Tensor | None]) -> None:
+        if layer not in measured:
+            measured[layer] = measure(layer, *inputs)
+
+    hooks = [layer.register_forward_pre_hook(measure_first) for layer in layers]
+    try:
+        with torch.compiler.set_stance("force_eager"):  # a measurement may have branches that depend on data
+            in_padded_form(model.eval(), batch.tokens, batch.valid)
+    finally:
+        for hook in hooks:
+            hook.remove()
+    return [measured[layer] for layer in layers]
 
 
 def measure_approximation(

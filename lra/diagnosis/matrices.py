@@ -6,23 +6,20 @@ numbers of matrices are float64, computed from the layer's own queries and keys.
 Letters: B or S sequences, H heads, R rows, N real tokens, L positions, E dims per head.
 """
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
 
 import torch
 from torch import Tensor, nn
 
 from lra.attention.base import AttentionBackend, real_positions
 from lra.attention.nystrom import NystromAttention
-from lra.model.classifier import in_padded_form
+from lra.diagnosis.approximation import at_first_calls
 from lra.types import Batch, UserError
 
 MOST_ROWS = 512  # of a matrix; of longer sequences a sample of the rows is compared
 COLUMNS_TOGETHER = 512  # columns that Nyström attention, which takes values of any width, computes at once
 SEED = 0  # of the sample of rows
 MOST_MISSED = 0.01  # of the output that its matrix times the values may differ by
-Measured = TypeVar("Measured")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -59,30 +56,6 @@ def attentions(model: nn.Module, method: str) -> list[AttentionBackend]:
         )
         raise UserError(line, kind="no_attention", value=method)
     return backends
-
-
-@torch.inference_mode()
-def at_first_calls(
-    model: nn.Module, layers: Sequence[nn.Module], batch: Batch, measure: Callable[..., Measured]
-) -> list[Measured]:
-    """Compute a batch; return what `measure` makes of each attention layer and its inputs q, k, v and valid.
-
-    Of layers that are called several times, tied or for groups of a batch, the first call counts.
-    """
-    measured: dict[nn.Module, Measured] = {}
-
-    def measure_first(layer: nn.Module, inputs: tuple[Tensor, Tensor, Tensor, Tensor | None]) -> None:
-        if layer not in measured:
-            measured[layer] = measure(layer, *inputs)
-
-    hooks = [layer.register_forward_pre_hook(measure_first) for layer in layers]
-    try:
-        with torch.compiler.set_stance("force_eager"):  # a measurement may have branches that depend on data
-            in_padded_form(model.eval(), batch.tokens, batch.valid)
-    finally:
-        for hook in hooks:
-            hook.remove()
-    return [measured[layer] for layer in layers]
 
 
 def layer_inputs(model: nn.Module, backends: list[AttentionBackend], batch: Batch, sequences: int) -> list[LayerInputs]:
