@@ -61,11 +61,11 @@ class RunSet:
         cfg = self.cells[0].cfg
         return Path(cfg.paths.runs) / str(cfg.run_group)
 
-    def command(self, action: str, *others: str) -> str:
-        """Word the command for these runs: with the overrides that were typed, and others in their place."""
+    def run_command(self, *others: str) -> str:
+        """Word the command that runs these runs: with the overrides that were typed, and others in their place."""
         replaced = {word.split("=")[0] for word in others}
         kept = [word for word in self._typed if word.split("=")[0] not in replaced]
-        return shlex.join([*self._command.split(), action, *kept, *others])
+        return shlex.join([*self._command.split(), "run", *kept, *others])
 
     def space(self) -> Space:
         """The space that these runs are drawn from."""
@@ -127,15 +127,16 @@ class RunSet:
         """
         every_task = self.verb == "table" or bool(_values("task", self._typed))
         tasks, sizes, kinds = self.tasks(), conf_names("size"), Counter[tuple[str, str]]()
-        report = f"lra report run_group={self.cells[0].cfg.run_group}"
+        group = f"run_group={self.cells[0].cfg.run_group}"
+        show, report = f"{self._command} show {group}", f"lra report {group}"
         for record in records:
             identity = record["identity"]
             if not self.is_shown(record):
                 kind = f"size={identity['size']} protocol={identity['protocol']}"
-                kinds[kind, self.command("show", *kind.split()) if identity["size"] in sizes else report] += 1
+                kinds[kind, f"{show} {kind}" if identity["size"] in sizes else report] += 1
             elif not every_task and identity["task"] not in tasks:
                 kind = f"task={identity['task']}"
-                kinds[kind, self.command("show", kind)] += 1
+                kinds[kind, f"{show} {kind}"] += 1
         return [visible(f"left out: {count} of {kind}: {hint}") for (kind, hint), count in sorted(kinds.items())]
 
     def is_shown(self, record: Record) -> bool:

@@ -30,10 +30,9 @@ def show(capsys, *words: str) -> tuple[str, str]:
 )
 def test_records_of_a_task_that_was_not_typed_are_said(home, capsys, verb, group, attention):
     lay(home, group, [make_record("text", attention, seed=seed) for seed in range(2)])
-    out = " ".join(show(capsys, *verb, "show", "seed=0,1")[0].split())
-    hint = f"{' '.join(verb)} show seed=0,1 task=text"
-    assert f"left out: 2 of task=text: lra {hint}" in out
-    assert "left out" not in show(capsys, *hint.split())[0]
+    out = " ".join(show(capsys, *verb, "show")[0].split())
+    assert f"left out: 2 of task=text: lra {' '.join(verb)} show run_group={group} task=text" in out
+    assert "left out" not in show(capsys, *verb, "show", "task=text")[0]
 
 
 def test_runs_that_were_asked_for_and_are_not_finished_are_said_and_rows_come_as_typed(home, capsys):
