@@ -20,7 +20,7 @@ class Codec(Protocol):
         """Write the stored numbers of an example's N sequences as lines of text, with the manifest's `facts`."""
 
     def square(self, stored: np.ndarray) -> np.ndarray | None:
-        """Convert a stored sequence to its image `[side, side]` with levels 0 to 255; None, as here: it is no image."""
+        """Convert a stored sequence to an image `[side, side]` of levels 0 to 255; None, the default, if it is none."""
         return None
 
 

@@ -312,7 +312,7 @@ class SequenceEncoder(nn.Module):
             )
         if x_BLI.shape[0] == 0:
             return x_BLI.new_zeros(0, self.output_size())
-        if packed is False or not works:
+        if not (works if packed is None else packed):
             x_BLD = self.embedding(x_BLI, valid_BL)
             for block in self.blocks:
                 x_BLD = block(x_BLD, valid_BL)

@@ -52,6 +52,8 @@ def collect(place: Path, *, separate_run_groups: bool = False, containing: str =
     sizes: Counter[Path] = Counter()
     for path, where, record in records_in(place, containing):
         sizes[path] += path.suffix == PUBLISHED
+        if record is None:
+            continue
         if isinstance(record, UserError):
             collection.troubles.append(visible(f"left out: {record}"))
             continue
@@ -92,8 +94,8 @@ def _skipped(pairs: list[tuple[_Candidate, _Candidate]]) -> str:
     return visible(text)
 
 
-def records_in(place: Path, containing: str = "") -> Iterator[tuple[Path, str, Record | UserError]]:
-    """Yield for each record with a text its file, its place in words, and the record itself or the error in it."""
+def records_in(place: Path, containing: str = "") -> Iterator[tuple[Path, str, Record | UserError | None]]:
+    """Yield for each record its file, its place in words, and itself or its error; None for one without the text."""
     if place.is_dir():
         files = [path for path in sorted(paths_below(place)) if path.name == RESULT or path.suffix == PUBLISHED]
     else:
@@ -108,9 +110,11 @@ def records_in(place: Path, containing: str = "") -> Iterator[tuple[Path, str, R
             yield path, str(path), error
             continue
         for number, line in enumerate(lines, start=1):
-            if containing not in line:
-                continue
             where = f"{path}, line {number}" if published else str(path)
+            if containing not in line:
+                if '"identity"' in line:
+                    yield path, where, None
+                continue
             try:
                 value = parse_json(line, where) if line.strip() or not published else {}
                 if published and isinstance(value, dict) and not value.keys() & {"identity", "outcome"}:
@@ -154,7 +158,7 @@ def append_new(target: Path, choose: Callable[[list[Record]], list[Record]]) -> 
     target.parent.mkdir(parents=True, exist_ok=True)
     with FileLock(target.with_name(f".{target.name}.lock")):
         before = read_text(target) if target.exists() else ""
-        new = choose([record for *_, record in records_in(target) if not isinstance(record, UserError)])
+        new = choose([record for *_, record in records_in(target) if isinstance(record, dict)])
         if new:
             whole = before if not before or before.endswith("\n") else f"{before}\n"
             replace_text(target, whole + "".join(json.dumps(record) + "\n" for record in new))

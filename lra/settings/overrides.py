@@ -43,7 +43,7 @@ def check_overrides(verb: str, overrides: list[str], *, sweep: bool, classes: bo
         The overrides. A number for a text setting, as in run_group=2024, is put in quotes.
 
     Raises:
-        UserError: for the first wrong word, with the most similar correct one.
+        UserError: for a wrong word, with the most similar correct one.
     """
     typed = [read_override(word, verb) for word in overrides if not word.startswith("-")]
     several = next((each for each in typed if each.is_sweep_override()), None)

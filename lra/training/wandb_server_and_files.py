@@ -122,11 +122,11 @@ def wait_until_written(path: Path, *, seconds: float = 60) -> bool:
         Whether the end was written in time.
     """
     end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        if path.exists() and any(record.WhichOneof("record_type") == "exit" for record in read_records(path)):
-            return True
+    while not (path.exists() and any(record.WhichOneof("record_type") == "exit" for record in read_records(path))):
+        if time.monotonic() >= end:
+            return False
         time.sleep(0.05)
-    return False
+    return True
 
 
 def read_history(path: Path) -> Iterator[dict[str, Any]]:

@@ -57,7 +57,7 @@ def run(cfg: DictConfig) -> float | None:
     from lra.verbs.train_summary import print_predictions, print_summary
 
     console = make_console()
-    processes = config.processes(cfg)
+    processes, nodes = config.processes(cfg), config.num_nodes(cfg)
     launched, is_first_rank = is_launched(processes), rank(processes) == 0
     if launched:
         die_with_parent(os.getppid())
@@ -83,7 +83,7 @@ def run(cfg: DictConfig) -> float | None:
         print_summary(console, folder, record, published_curves(Path(cfg.paths.runs), {**record["settings"]}))
         print_predictions(console, cfg, folder, cfg.predictions)
         return record["outcome"]["best_dev_accuracy"]
-    check_launch(cfg.trainer.devices, processes // cfg.trainer.devices)
+    check_launch(cfg.trainer.devices, nodes)
     from lra.verbs.train_attempt import train_on_devices, train_run  # torch, which a finished run does not need
 
     if processes > 1 and not launched:

@@ -92,3 +92,4 @@ def test_the_spectral_error_is_that_of_the_largest_singular_value():
 def test_the_condition_of_each_matrix_is_infinite_if_it_is_singular():
     kernels = torch.stack([torch.diag(torch.tensor([1.0, d]).double()) for d in (0.5, 0.1, 0.0)])
     assert condition(kernels).tolist() == [pytest.approx(2), pytest.approx(10), math.inf]
+    assert condition(ONE[None]).tolist() == [math.inf], "beyond the precision"

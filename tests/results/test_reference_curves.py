@@ -8,6 +8,7 @@ from scipy import special
 
 from lra.results.dev_curves import (
     STOP_IF_STUCK,
+    convergence_step,
     hash_without_stop,
     place_among,
     place_of,
@@ -66,10 +67,22 @@ def test_references_have_the_same_settings_and_data_and_other_seeds(tmp_path):
     assert [record["identity"]["seed"] for record in chosen] == [13, 14, 15, 16, 17, 18]
     assert place_of(own, published) == place_among(curve(2000), NINE[3:]).text != ""
     assert place_of(make_record(seed=10), published) == "", "it has no curve"
+    assert published_curves(tmp_path / "none") == []
     of_settings = published_curves(tmp_path, own["settings"])
     assert 0 < len(of_settings) < len(published)
     assert place_of(own, of_settings) == place_of(own, published)
-    assert published_curves(tmp_path / "none") == []
+
+
+def test_of_runs_in_two_files_those_of_the_larger_file_are_references_also_of_one_run(tmp_path):
+    (tmp_path / "published").mkdir()
+    others = [make_record(seed=seed, attention="full") for seed in range(5)]
+    when = {"finished_at": "2030-01-01T00:00:00+00:00"}
+    later = [record | {"provenance": record["provenance"] | when} for record in references(900, 950)]
+    for name, records in (("a", later), ("b", [*references(2000, 2050), *others])):
+        (tmp_path / f"published/{name}.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
+    for settings in (None, NINE[0]["settings"]):
+        published = published_curves(tmp_path, settings)
+        assert sorted(map(convergence_step, published)) == [2000, 2050]
 
 
 def test_a_run_that_may_be_stopped_is_placed_among_those_that_may_not():
