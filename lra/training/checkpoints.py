@@ -157,10 +157,17 @@ def best_dev_pass(folder: Path) -> BestDevPass | None:
     Raises:
         UserError: when `best.ckpt` is missing or has another hash, or `last.ckpt` cannot be resumed from.
     """
-    if not (folder / LAST).exists():
-        return None
+    return best_of(read_checkpoint(folder / LAST), folder) if (folder / LAST).exists() else None
+
+
+def best_of(last: dict[str, Any], folder: Path) -> BestDevPass | None:
+    """Find the best dev pass as `best_dev_pass` does, from what is in `last.ckpt`.
+
+    Raises:
+        UserError: as `best_dev_pass` does.
+    """
     with checkpoint_errors(folder / LAST):
-        stored = read_checkpoint(folder / LAST)["callbacks"]["ResumePoint"]["best"]
+        stored = last["callbacks"]["ResumePoint"]["best"]
         if stored is None:
             return None
         best = BEST_DEV_PASS.validate_python(stored)

@@ -13,7 +13,7 @@ from pytorch_lightning.loggers.logger import Logger
 from rich.console import Console
 
 from lra.runs.files import LAST
-from lra.training.checkpoints import best_dev_pass, checkpoint_errors, read_checkpoint, read_matching_weights
+from lra.training.checkpoints import best_dev_pass, best_of, checkpoint_errors, read_checkpoint, read_matching_weights
 from lra.training.machine import Machine
 from lra.training.memory import peak_memory_bytes
 from lra.training.module import ClassifierModule
@@ -173,7 +173,8 @@ def test(
 
 def collect_outcome(folder: Path, metrics: dict[str, float], module: ClassifierModule, machine: Machine) -> RunOutcome:
     """Collect the outcome of a finished run from the metrics of its test, from `module` and from its checkpoints."""
-    best, last = best_dev_pass(folder), read_checkpoint(folder / LAST)
+    last = read_checkpoint(folder / LAST)
+    best = best_of(last, folder)
     assert best is not None, "a finished run has had a dev pass"
     with checkpoint_errors(folder / LAST):
         state = last["callbacks"]["ResumePoint"]
