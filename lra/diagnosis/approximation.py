@@ -15,7 +15,7 @@ from lra.attention.nystrom import NystromAttention
 from lra.model.classifier import in_padded_form
 from lra.ops.landmarks import landmark_kernel
 from lra.ops.linear_algebra import relative_error
-from lra.types import Batch
+from lra.types import Batch, to_device
 
 EXAMPLES = 16
 ROWS_BYTES = 8 << 20  # of memory for both matrices that are compared, whatever the length; more is no faster
@@ -132,10 +132,8 @@ def measure_approximation(
     ) -> tuple[int, ApproximationError]:
         return len(q), approximation_error(layer, q, k, valid, examples=EXAMPLES)
 
-    batch = next(iter(batches))
-    valid = None if batch.valid is None else batch.valid.to(device)
-    on_device = Batch(batch.tokens.to(device), valid, batch.label)
-    sequences, errors = zip(*at_first_calls(model, layers, on_device, measure), strict=True)
+    batch = to_device(next(iter(batches)), device)
+    sequences, errors = zip(*at_first_calls(model, layers, batch, measure), strict=True)
     residuals = [error.pinv_residual for error in errors]
     attention = [error.attention_error for error in errors]
     if not all(map(math.isfinite, residuals + attention)):
