@@ -51,7 +51,7 @@ def _demo_output(record: Record) -> str:
         curve = record["outcome"]["dev_curve"]
         passes = [f"{step},{accuracy}" for step, accuracy in zip(curve["step"], curve["accuracy"], strict=True)]
         (folder / METRICS).write_text("\n".join([f"step,{DEV_ACCURACY}", *passes, ""]))
-        print_summary(Console(file=out, width=PRINTED_WIDTH), folder, record)
+        print_summary(Console(file=out, width=PRINTED_WIDTH), folder, record, Path("runs"))
     printed, _, _ = out.getvalue().partition("learning curve")
     lines = "\n".join(line.rstrip() for line in printed.rstrip().splitlines())
     return f"```\n{lines}\n```"

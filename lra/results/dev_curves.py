@@ -141,9 +141,8 @@ class Place(NamedTuple):
     late: float = 0.0
 
 
-def published_curves(runs: Path, settings: Mapping[str, object] | None = None) -> list[Record]:
-    """Read the published records with a dev curve below the folder of runs, of all runs or of those with `settings`."""
-    settings_hash = hash_without_stop(settings) if settings else ""
+def published_curves(runs: Path, settings_hash: str = "") -> list[Record]:
+    """Read the published records with a dev curve below the folder of runs: all, or those of settings with a hash."""
     published = collect(runs / PUBLISHED_FOLDER, containing=settings_hash).records
     return [record for record in published if has_judged_curve(record)]
 

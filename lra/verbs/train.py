@@ -48,7 +48,6 @@ def run(cfg: DictConfig) -> float | None:
     from hydra.types import RunMode
 
     from lra.base.processes import die_with_parent, die_with_pool_owner
-    from lra.results.dev_curves import published_curves
     from lra.runs.record import read_record
     from lra.settings import config
     from lra.terminal.console import make_console
@@ -80,7 +79,7 @@ def run(cfg: DictConfig) -> float | None:
             )
         _clear_leftover(folder)
         console.print(f"Finished before, nothing to train: {folder}")
-        print_summary(console, folder, record, published_curves(Path(cfg.paths.runs), {**record["settings"]}))
+        print_summary(console, folder, record, Path(cfg.paths.runs))
         print_predictions(console, cfg, folder, cfg.predictions)
         return record["outcome"]["best_dev_accuracy"]
     check_launch(cfg.trainer.devices, nodes)

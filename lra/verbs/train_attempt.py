@@ -84,7 +84,7 @@ def train_run(
                 f" a step still has {cfg.recipe.batch_size}"
             )
     if record is not None:
-        print_summary(console, folder, record, published_curves(Path(cfg.paths.runs), {**record["settings"]}))
+        print_summary(console, folder, record, Path(cfg.paths.runs))
         print_predictions(console, cfg, folder, cfg.predictions)
     return record
 
@@ -151,8 +151,9 @@ def _fit_and_test(
     """Train, test and write the record; None if `trainer.max_steps` or `max_time` ended the run, or in other ranks."""
     arguments = build_trainer.build_trainer_arguments(cfg)
     settings = config.settings(cfg)
-    published = published_curves(Path(cfg.paths.runs), settings)
-    references = references_of(published, hash_without_stop(settings), datamodule.data_sha256, cfg.seed)
+    settings_hash = hash_without_stop(settings)
+    published = published_curves(Path(cfg.paths.runs), settings_hash)
+    references = references_of(published, settings_hash, datamodule.data_sha256, cfg.seed)
     callbacks = _callbacks(cfg, references, console)
     resume_step = saved_step(folder / LAST)
     if resume_step:

@@ -1,6 +1,5 @@
 """Print the result of a finished run: its accuracy beside the paper's."""
 
-from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +12,7 @@ from rich.text import Text
 from lra import build
 from lra.base.text import visible, visible_lines
 from lra.results.conditions import method_column, steps_text
-from lra.results.dev_curves import place_of
+from lra.results.dev_curves import hash_without_stop, place_of, published_curves
 from lra.results.reference import (
     TOLERANCE_POINTS,
     deviations_from_paper,
@@ -34,8 +33,8 @@ COMPARED_RUNS = 3 * len(COMPARED)  # with three seeds each
 CURVE_LINES, CURVE_WIDTH, LEAST_PASSES = 10, 30, 3
 
 
-def print_summary(console: Console, folder: Path, record: Record, published: Sequence[Record] = ()) -> None:
-    """Print the table of one record, its curve and files, its verdict, and its place among published runs."""
+def print_summary(console: Console, folder: Path, record: Record, runs: Path) -> None:
+    """Print the table of a run, its curve and files, its verdict, and its place among published runs below `runs`."""
     identity, outcome, cost = record["identity"], record["outcome"], record["cost"]
     paper = published_accuracy_for(record, "paper")
     measured, majority = 100 * outcome["test_accuracy"], 100 * outcome["majority_rate"]
@@ -51,6 +50,7 @@ def print_summary(console: Console, folder: Path, record: Record, published: Seq
     table = TextTable(title=title, columns=tuple(cells), rows=[list(cells.values())], optional=("paper", "training"))
     print_text_table(console, table)
     print_curve(console, folder)
+    published = published_curves(runs, hash_without_stop({**record["settings"]}))
     lines = [*visible_lines(verdict(record)).splitlines(), place_of(record, published)]
     console.print(*[with_verdict(Text(line)) for line in lines if line], sep="\n")
     again = f"lra evaluate run={record['provenance']['config_hash']} seed={identity['seed']}"

@@ -68,7 +68,7 @@ def test_references_have_the_same_settings_and_data_and_other_seeds(tmp_path):
     assert place_of(own, published) == place_among(curve(2000), NINE[3:]).text != ""
     assert place_of(make_record(seed=10), published) == "", "it has no curve"
     assert published_curves(tmp_path / "none") == []
-    of_settings = published_curves(tmp_path, own["settings"])
+    of_settings = published_curves(tmp_path, own["provenance"]["config_hash"])
     assert 0 < len(of_settings) < len(published)
     assert place_of(own, of_settings) == place_of(own, published)
 
@@ -80,8 +80,8 @@ def test_of_runs_in_two_files_those_of_the_larger_file_are_references_also_of_on
     later = [record | {"provenance": record["provenance"] | when} for record in references(900, 950)]
     for name, records in (("a", later), ("b", [*references(2000, 2050), *others])):
         (tmp_path / f"published/{name}.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
-    for settings in (None, NINE[0]["settings"]):
-        published = published_curves(tmp_path, settings)
+    for settings_hash in ("", NINE[0]["provenance"]["config_hash"]):
+        published = published_curves(tmp_path, settings_hash)
         assert sorted(map(convergence_step, published)) == [2000, 2050]
 
 
