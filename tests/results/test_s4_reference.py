@@ -1,4 +1,4 @@
-"""reference=s4: published numbers beside runs of exactly the settings of protocol=s4, with their spreads."""
+"""reference=s4: published numbers beside runs with the settings of protocol=s4 alone, with their spreads."""
 
 import json
 
