@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import importlib
 
+from lra.base.openmp import limit_spinning
+
 TYPE_CHECKING = False  # importing it from typing takes long enough for a Ctrl-C, whose traceback nobody hears yet
 if TYPE_CHECKING:
     from typing import Any
@@ -41,6 +43,8 @@ _HOMES = {
     "load_exported": "interop.exported",
     "run_dir": "settings.config",
 }
+
+limit_spinning()  # before anything imports torch
 
 
 def __getattr__(name: str) -> Any:

@@ -26,8 +26,8 @@ RECIPES = {
     "pathfinder": (64, 500_000, 500_000, 50_000, 0.004),
     "pathx": (16, 500_000, 500_000, 50_000, 0.001),
 }
-# Learning rate and weight decay → parameters, by the authors' rules on their modules: their hooks see the backbone alone,
-# so the token table and all biases outside the blocks decay.
+# Learning rate and weight decay → parameters, by the authors' rules on their modules: their hooks see the backbone
+# alone, so the token table and all biases outside the blocks decay.
 GROUPS = {
     "listops": {(0.01, 0.05): 807_434, (0.001, 0.0): 48, (0.01, 0.0): 7_680},
     "text": {(0.01, 0.05): 835_074, (0.001, 0.0): 48, (0.01, 0.0): 8_192},

@@ -1,6 +1,7 @@
 """Collect a run's loss, accuracy, learning rate, speed and memory; show them as a bar, or as lines in a pipe."""
 
 import time
+from collections import deque
 from typing import Any
 
 import pytorch_lightning as pl
@@ -15,6 +16,7 @@ from lra.types import Batch
 
 LEAST_BAR, MOST_BAR = 10, 20  # widths of the bar, in characters
 LINE_SECONDS = 15.0  # between two lines of an output that is no terminal
+RECENT_SECONDS = 10.0  # over which the speed is shown
 ELAPSED = 10  # characters of the time since the start
 LEFT_OUT_FIRST = ("speed", "accuracy", "loss", "dev", "left")  # of the note, on a narrow terminal
 
@@ -81,22 +83,57 @@ class Telemetry(Callback):
         self._started = time.monotonic()
 
 
+class RecentSpeed:
+    """Optimizer steps per second in the last `RECENT_SECONDS`, without dev passes; of slower steps, that of the last.
+
+    `dev_seconds` is how long the last dev pass took; 0 before the first one.
+    """
+
+    def __init__(self, step: int):
+        self._ends = deque([(time.monotonic(), step)])  # of steps, and which; the clock stands still in dev passes
+        self._dev_began = self._all_dev_seconds = self.dev_seconds = 0.0
+
+    def end_step(self, step: int) -> None:
+        """Count the steps up to this one, which has just ended."""
+        now = time.monotonic() - self._all_dev_seconds
+        self._ends.append((now, step))
+        while len(self._ends) > 2 and now - self._ends[1][0] >= RECENT_SECONDS:
+            self._ends.popleft()
+
+    def begin_dev_pass(self) -> None:
+        """Stop the clock."""
+        self._dev_began = time.monotonic()
+
+    def end_dev_pass(self) -> None:
+        """Let the clock go on."""
+        self.dev_seconds = time.monotonic() - self._dev_began
+        self._all_dev_seconds += self.dev_seconds
+
+    @property
+    def steps_per_second(self) -> float:
+        """The speed, after at least one step."""
+        (first, first_step), (last, last_step) = self._ends[0], self._ends[-1]
+        return (last_step - first_step) / max(last - first, 1e-9)
+
+
 class RunProgress(Callback):
     """Shows loss, accuracy, speed and the time left, which includes dev passes; `steps` are those of the whole run.
 
-    A terminal gets a bar, any other output a line from time to time, with the latest point of the telemetry.
+    A terminal gets a bar, any other output a line from time to time. Speed and time left are those of the last seconds,
+    loss and accuracy those of the latest point of the telemetry.
     """
 
-    def __init__(self, telemetry: Telemetry, *, console: Console, steps: int):
-        self.telemetry, self.console, self.steps = telemetry, console, steps
+    def __init__(self, telemetry: Telemetry, *, console: Console, steps: int, eval_every: int):
+        self.telemetry, self.console, self.steps, self.eval_every = telemetry, console, steps, eval_every
         self._bar: Progress | None = None
         self._train = self._dev = TaskID(0)  # rows of the bar
         self._dev_accuracy: float | None = None
-        self._first_step, self._begun, self._last_line = 0, 0.0, 0.0
+        self._last_line = 0.0
+        self._speed = RecentSpeed(0)
 
     def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         """Open the bar at the step from which the run starts or resumes."""
-        self._first_step, self._begun = trainer.global_step, time.monotonic()
+        self._speed = RecentSpeed(trainer.global_step)
         if self.console.is_terminal:
             self._bar = Progress(
                 TextColumn("{task.description}"),
@@ -106,7 +143,7 @@ class RunProgress(Callback):
                 TimeElapsedColumn(),
                 console=self.console,
             )
-            self._train = self._bar.add_task("train", total=self.steps, completed=self._first_step, note="")
+            self._train = self._bar.add_task("train", total=self.steps, completed=trainer.global_step, note="")
             self._bar.start()
 
     def on_train_batch_end(self, trainer: pl.Trainer, *_: object) -> None:
@@ -114,11 +151,10 @@ class RunProgress(Callback):
         if trainer.fit_loop._should_accumulate():
             return
         step = trainer.global_step
+        self._speed.end_step(step)
         if self._bar is not None:
             self._bar.update(self._train, completed=step, note=self._note(step, self._note_width))
-        elif self.telemetry.latest and (
-            time.monotonic() - self._last_line >= LINE_SECONDS or step == trainer.max_steps
-        ):
+        elif time.monotonic() - self._last_line >= LINE_SECONDS or step == trainer.max_steps:
             self._last_line = time.monotonic()
             self.console.print(f"step {step}/{self.steps}  {self._note(step)}", highlight=False)
 
@@ -133,15 +169,14 @@ class RunProgress(Callback):
 
     def _note(self, step: int, width: int | None = None) -> str:
         """Word the state of the run, the most important numbers that `width` characters have room for."""
-        latest = self.telemetry.latest
-        if not latest:
-            return "…"
-        left = (time.monotonic() - self._begun) / max(step - self._first_step, 1) * (self.steps - step)
+        latest, speed = self.telemetry.latest, self._speed.steps_per_second
+        dev_passes = self.steps // self.eval_every - step // self.eval_every
+        left = (self.steps - step) / speed + dev_passes * self._speed.dev_seconds
         parts = {
-            "loss": f"loss {latest['train/loss']:.3f}",
-            "accuracy": f"accuracy {latest['train/accuracy']:.1%}",
+            "loss": f"loss {latest['train/loss']:.3f}" if latest else "",
+            "accuracy": f"accuracy {latest['train/accuracy']:.1%}" if latest else "",
             "dev": "" if self._dev_accuracy is None else f"dev {self._dev_accuracy:.1%}",
-            "speed": f"{latest['steps_per_second']:.2f} steps/s",
+            "speed": f"{speed:.2f} steps/s",
             "left": f"{as_duration(left)} left",
         }
         for name in ("", *LEFT_OUT_FIRST):
@@ -153,6 +188,7 @@ class RunProgress(Callback):
 
     def on_validation_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         """Show a bar for the dev pass below the bar of the run."""
+        self._speed.begin_dev_pass()
         if self._bar is not None:
             self._dev = self._bar.add_task("dev", total=sum(trainer.num_val_batches), note="")
 
@@ -163,6 +199,7 @@ class RunProgress(Callback):
 
     def on_validation_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         """Close the bar of the dev pass, and show the dev accuracy."""
+        self._speed.end_dev_pass()
         self._dev_accuracy = float(trainer.callback_metrics["dev/accuracy"])
         if self._bar is not None:
             self._bar.remove_task(self._dev)

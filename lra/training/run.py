@@ -15,6 +15,7 @@ from rich.console import Console
 from lra.runs.files import LAST
 from lra.training.checkpoints import best_dev_pass, best_of, checkpoint_errors, read_checkpoint, read_matching_weights
 from lra.training.machine import Machine
+from lra.training.machine_load import MachineLoad
 from lra.training.memory import peak_memory_bytes
 from lra.training.module import ClassifierModule
 from lra.training.progress import RunProgress, Telemetry
@@ -122,7 +123,13 @@ def fit(
         val_check_interval=eval_every * machine.accumulate_grad_batches,
         logger=loggers,
         profiler=profiler,
-        callbacks=[telemetry, RunProgress(telemetry, console=progress, steps=steps), *callbacks, resume],
+        callbacks=[
+            telemetry,
+            RunProgress(telemetry, console=progress, steps=steps, eval_every=eval_every),
+            MachineLoad(console),
+            *callbacks,
+            resume,
+        ],
     )
     number = rank(machine.processes)
     if number:  # the weights come from the same seed in all processes, but dropout must differ
