@@ -76,6 +76,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "speed-full": speed.full,
     "speed-others": speed.others,
     "speed-formula": speed.formula,
+    "speed-busy": speed.beside_busy_processes,
     "stores": data.stores,
     "time-series": data.time_series,
     "recipes": of_settings.recipes,

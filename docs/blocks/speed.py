@@ -4,6 +4,7 @@ from typing import Any
 
 from docs.blocks.markdown import percent, prose, table
 from docs.blocks.published import measurements
+from lra.base.openmp import SPIN_COUNT, SPINS
 
 TASKS = ("image", "listops", "pathfinder", "text", "retrieval")
 OTHERS = {  # what is measured, its words, and the form of the number
@@ -14,6 +15,8 @@ OTHERS = {  # what is measured, its words, and the form of the number
 }
 FORMS = ("real lengths", "all real")
 LENGTHS = (256, 512, 1024, 2048, 4096)
+BUSY = (0, 1, 2, 4)  # processes beside the step
+OURS, DEFAULT = f"{SPIN_COUNT}={SPINS}", f"{SPIN_COUNT}=300000"
 
 
 def _speed() -> dict[str, dict[str, Any]]:
@@ -68,3 +71,15 @@ def formula() -> str:
     """Nyström attention beside the paper's formula."""
     ratios = (f"{_speed()[f'nystrom {length} beside its formula']['ratio']:.1f}×" for length in LENGTHS)
     return table(("tokens", *(f"{length:,}" for length in LENGTHS)), [("speed-up", *ratios)])
+
+
+def beside_busy_processes() -> str:
+    """The step of short ListOps beside busy processes, by how OpenMP's threads wait."""
+    rows = []
+    for step in measurements("busy_machine"):
+        way = step["what"].removeprefix("step of short listops, ")
+        name = f"**`{way}`** (ours)" if way == OURS else f"`{way}`"
+        seconds = (f"{step[f'beside_{count}']:.2f} s" for count in BUSY)
+        rows.append((name + (" (libgomp's default)" if way == DEFAULT else ""), f"{step['ratio']:.2f}", *seconds))
+    heads = ("at rest", *(f"beside {count}" for count in BUSY[1:]))
+    return table(("threads wait with", "time at rest / default's", *heads), rows)

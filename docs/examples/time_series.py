@@ -14,12 +14,14 @@ import json
 import time
 from pathlib import Path
 
+import lra  # before torch, whose threads it tells how to wait
+
+# isort: split
 import numpy as np
 import torch
 from matplotlib import get_data_path
 from torch import Tensor, nn
 
-import lra
 from lra.runs.versions import git_commit
 
 SPANS = {"train": (1500, 5500), "next": (5500, 7100), "irregular": (7100, 11000)}
