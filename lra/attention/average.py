@@ -28,4 +28,4 @@ class AverageAttention(AttentionBackend):
         v_TD = qkv_PTD[2]
         sums_BD = v_TD.new_zeros(packing.batch, v_TD.shape[1]).index_add(0, packing.sequence_T, v_TD)
         means_BD: Tensor = sums_BD / packing.counts_B.clamp(min=1)[:, None]
-        return means_BD[packing.sequence_T]
+        return means_BD.index_select(0, packing.sequence_T)
