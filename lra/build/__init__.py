@@ -43,7 +43,7 @@ if TYPE_CHECKING:  # slow imports, made only where they are used: `lra prepare` 
 Data = TypeVar("Data", bound="StoreData")
 
 
-def make_from(settings: Mapping[str, Any]) -> Any:
+def make_from(settings: Mapping[str, Any] | list[Any]) -> Any:
     """Make what the `_target_` of some settings names; lists and groups in its arguments are plain lists and dicts."""
     return instantiate(settings, _convert_="all")
 

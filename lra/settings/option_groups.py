@@ -158,10 +158,6 @@ GROUPS: dict[str, Kinds] = {
 EFFECTIVE_WITH: dict[str, Effects] = {  # of options of these groups that may have no effect; a class's are its own
     "recipe": {"warmup_fraction": {}},  # for schedules that refer to it
     "task": {
-        "vocabulary": {
-            "protocol.end_token": Literal[True],
-            "protocol.text_symbols": Literal["characters"],
-        },
         "least_count": {"protocol.text_symbols": Literal["characters"]},
         "pixel_mean": {"protocol.pixels": Literal["values"]},
         "pixel_std": {"protocol.pixels": Literal["values"]},

@@ -66,7 +66,6 @@ def test_an_option_that_another_one_turns_off_is_refused(before, option, right):
         "mixer=mamba2 model.num_heads=4",
         "mixer=s4d protocol=s4 task=listops mixer.inner_dropout=true",
         "task=retrieval model.head=linear model.head_hidden=64",
-        "task=text protocol=s4 task.vocabulary=130",  # the model's table refers to it
         "recipe.warmup_fraction=0.3",
         "hydra.mode=RUN attention.pinv_rtol=1e-5",  # one run of a sweep
     ],
