@@ -15,6 +15,8 @@ class AverageAttention(AttentionBackend):
     Queries and keys are computed, and their parameters counted, as for any other backend, but they are not used.
     """
 
+    uses_queries = False
+
     def forward(self, q_BHLE: Tensor, k_BHLE: Tensor, v_BHLE: Tensor, valid_BL: Tensor | None) -> Tensor:
         """Average the values; see the base class."""
         if valid_BL is None:
@@ -28,4 +30,4 @@ class AverageAttention(AttentionBackend):
         v_TD = qkv_PTD[2]
         sums_BD = v_TD.new_zeros(packing.batch, v_TD.shape[1]).index_add(0, packing.sequence_T, v_TD)
         means_BD: Tensor = sums_BD / packing.counts_B.clamp(min=1)[:, None]
-        return means_BD[packing.sequence_T]
+        return means_BD.index_select(0, packing.sequence_T)

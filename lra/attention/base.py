@@ -6,11 +6,12 @@ Letters: B examples, H heads, L positions, E dims per head.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
 
+from lra.base.arguments import Effects
 from lra.base.paths import DESCRIPTION, NO_OPTION_KEYS, read_choice
 from lra.ops.packed.packing import Packing
 
@@ -49,11 +50,16 @@ class AttentionBackend(nn.Module):
         biased: whether the projections that make queries, keys and values add their biases.
         quadratic: whether an L × L tensor is computed.
         has_matrix: whether the output is a matrix times the values; `lra diagnose` compares matrices.
+        uses_queries: whether queries and keys have an effect; if not, `model.positions=rotary`, which rotates them,
+            is refused.
+        effective_with: the options that others may turn off, see `lra.base.arguments.Effects`; typed without effect,
+            they are refused.
         shown: attributes that are shown when a model is printed.
     """
 
     batch_wide = reads_padding = reads_padded_length = False
-    biased, quadratic, has_matrix = True, False, True
+    biased, quadratic, has_matrix, uses_queries = True, False, True, True
+    effective_with: ClassVar[Effects] = {}
     shown: tuple[str, ...] = ()
 
     def __init__(self, dims: AttentionDims):

@@ -15,6 +15,8 @@ class NoAttention(AttentionBackend):
     Queries and keys are computed, and their parameters counted, as for any other backend, but they are not used.
     """
 
+    uses_queries = False
+
     def forward(self, q_BHLE: Tensor, k_BHLE: Tensor, v_BHLE: Tensor, valid_BL: Tensor | None) -> Tensor:
         """Return the values; see the base class."""
         return v_BHLE

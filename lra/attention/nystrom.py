@@ -6,14 +6,14 @@ softmax(q k̃ᵀ) · pinv(softmax(q̃ k̃ᵀ)) · softmax(q̃ kᵀ), all scaled 
 Letters: B examples, H heads, L positions, E dims per head, M landmarks, T taps.
 """
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import conv2d
 
 from lra.attention.base import AttentionBackend, AttentionDims, real_positions, without_padding
-from lra.base.arguments import Count, CountOrZero, Fraction, PositiveFraction, checked
+from lra.base.arguments import Count, CountOrZero, Effects, Fraction, PositiveFraction, checked
 from lra.base.protocol import Landmarks as LandmarkPositions
 from lra.base.protocol import PinvStart
 from lra.ops.landmarks import (
@@ -125,6 +125,15 @@ class NystromAttention(AttentionBackend):
         UserError: for an unknown choice, a number outside its range, or choices that exclude each other.
     """
 
+    effective_with: ClassVar[Effects] = {
+        "kmeans_steps": {"landmark_rule": Literal["kmeans"]},
+        "pinv_iterations": {"pinv": Literal["iterative"]},
+        "pinv_start": {"pinv": Literal["iterative"]},
+        "pinv_rtol": {"pinv": Literal["exact"]},
+        "pinv_ridge": {"pinv": Literal["regularised"]},
+        "value_skip_form": {"value_skip_taps": Count},
+        "exact_when_short": {"landmarks": Literal["padded"]},
+    }
     shown = ("num_landmarks", "landmarks", "pinv")
 
     @checked

@@ -3,13 +3,13 @@
 Letters: B examples, H heads, L positions, E dims per head, R random features.
 """
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 import torch
 from torch import Tensor
 
 from lra.attention.base import AttentionBackend, AttentionDims, without_padding
-from lra.base.arguments import Count, CountOrZero, checked
+from lra.base.arguments import Count, CountOrZero, Effects, checked
 from lra.base.protocol import PerformerKeyMaximum, PerformerMaximumGradient, PerformerPaddedKeys, PerformerScaling
 from lra.ops.linear_attention import linear_attention, orthogonal_gaussian, relu_features, softmax_features
 from lra.ops.packed.packing import Packing
@@ -46,6 +46,10 @@ class PerformerAttention(AttentionBackend):
 
     projection: Tensor
     calls: Tensor
+    effective_with: ClassVar[Effects] = {
+        "key_maximum": {"kernel": Literal["softmax"]},
+        "maximum_gradient": {"kernel": Literal["softmax"]},
+    }
     shown = ("features", "kernel", "scaling")
 
     @checked

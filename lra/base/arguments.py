@@ -31,6 +31,10 @@ PositiveUpToOne = Annotated[float, Gt(0), Le(1)]
 NonNegative = Annotated[float, Ge(0), AllowInfNan(False)]
 Positive = Annotated[float, Gt(0), AllowInfNan(False)]
 
+# Options of a class or group that other options may turn off: each with those that give it an effect, and the types of
+# the values that do, any of which is enough. Another option is one of the same group, or has dots.
+Effects = Mapping[str, Mapping[str, object]]
+
 TYPE_NAMES: dict[object, str] = {  # what a value of a type is called
     bool: "true or false",
     int: "a whole number",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from hydra.utils import instantiate
 from omegaconf import DictConfig
 
+from lra.base.paths import read_choice
 from lra.runs.files import BEST
 from lra.runs.schema import own_model
 from lra.settings.check import OWN_MODEL, check_values
@@ -31,6 +32,7 @@ from lra.types import TaskSpec, UserError
 if TYPE_CHECKING:  # slow imports, made only where they are used: `lra prepare` and `lra doctor` start fast
     from torch import nn
     from torch.optim import Optimizer
+    from torch.optim.lr_scheduler import LRScheduler
 
     from lra.data.codec import Codec
     from lra.data.datamodule import StoreDataModule
@@ -41,9 +43,14 @@ if TYPE_CHECKING:  # slow imports, made only where they are used: `lra prepare` 
 Data = TypeVar("Data", bound="StoreData")
 
 
+def make_from(settings: Mapping[str, Any] | list[Any]) -> Any:
+    """Make what the `_target_` of some settings names; lists and groups in its arguments are plain lists and dicts."""
+    return instantiate(settings, _convert_="all")
+
+
 def build_spec(cfg: DictConfig) -> TaskSpec:
     """Build the specification of the task."""
-    spec: TaskSpec = instantiate(cfg.task.spec)
+    spec: TaskSpec = make_from(cfg.task.spec)
     return spec
 
 
@@ -69,13 +76,13 @@ def build_mixers(cfg: DictConfig) -> MakeMixers:
 
 def build_codec(cfg: DictConfig) -> Codec:
     """Build the codec of the task, which shows its token sequences in readable form."""
-    codec: Codec = instantiate(_part_of_task(cfg, "codec"))
+    codec: Codec = make_from(_part_of_task(cfg, "codec"))
     return codec
 
 
 def build_source(cfg: DictConfig) -> Any:
     """Build the function that opens the source of the task's data, see `data_prep.source`."""
-    return instantiate(_part_of_task(cfg, "open_source"))
+    return make_from(_part_of_task(cfg, "open_source"))
 
 
 def _part_of_task(cfg: DictConfig, key: str) -> Any:
@@ -124,17 +131,18 @@ def build_model(cfg: DictConfig) -> nn.Module:
 def check_classes(cfg: DictConfig) -> None:
     """Refuse arguments that the classes of a configuration do not take, and options of theirs that exclude each other.
 
-    The model is built for that, without moving the random generator.
+    Model, optimizer and schedule are built for that, without moving the random generator.
     """
     import torch
 
     with torch.random.fork_rng(devices=[]):
-        build_model(cfg)
+        model = build_model(cfg)
+    _schedule_maker(cfg)(_optimizer_maker(cfg)(model))
 
 
 def _instantiate_named(settings: dict[str, Any]) -> Any:
     """Instantiate a config group without `name`, which is for people, and the optimizer's `parameter_groups`."""
-    return instantiate({key: value for key, value in settings.items() if key not in ("name", "parameter_groups")})
+    return make_from({key: value for key, value in settings.items() if key not in ("name", "parameter_groups")})
 
 
 def _parameter_groups(cfg: DictConfig) -> dict[str, dict[str, Any]]:
@@ -165,26 +173,45 @@ def build_module(cfg: DictConfig) -> ClassifierModule:
     """
     from lra.training.compiled import compile_model
     from lra.training.module import ClassifierModule
-    from lra.training.optimizer import fused_where_possible, group_parameters
 
     model = build_model(cfg)
     compile_model(model, cfg.get("compile"))  # the stored configuration of an older run does not have this key
-    groups = _parameter_groups(cfg)
-    make_optimizer, make_schedule = instantiate(cfg.recipe.optimizer), instantiate(cfg.recipe.schedule)
-    if cfg.trainer.get("fused_optimizer"):  # nor this one
+    return ClassifierModule(
+        model,
+        num_classes=build_spec(cfg).num_classes,
+        make_optimizer=_optimizer_maker(cfg),
+        make_schedule=_schedule_maker(cfg),
+        label=f"{cfg.task.name}/{method_name(cfg)}",
+    )
+
+
+def _optimizer_maker(cfg: DictConfig) -> Callable[[nn.Module], Optimizer]:
+    """Make the function that makes the recipe's optimizer, with its groups of parameters, for a model."""
+    from lra.training.optimizer import fused_where_possible, group_parameters
+
+    groups, make_optimizer = _parameter_groups(cfg), make_from(cfg.recipe.optimizer)
+    if cfg.trainer.get("fused_optimizer"):  # the stored configuration of an older run does not have this key
         make_optimizer = fused_where_possible(make_optimizer)
 
     @_arguments_of("recipe.optimizer", cfg.recipe.optimizer)
     def optimizer_of(model: nn.Module) -> Optimizer:
         return group_parameters(model, make_optimizer, groups)
 
-    return ClassifierModule(
-        model,
-        num_classes=build_spec(cfg).num_classes,
-        make_optimizer=optimizer_of,
-        make_schedule=_arguments_of("recipe.schedule", cfg.recipe.schedule)(make_schedule),
-        label=f"{cfg.task.name}/{method_name(cfg)}",
-    )
+    return optimizer_of
+
+
+def _schedule_maker(cfg: DictConfig) -> Callable[[Optimizer], LRScheduler]:
+    """Make the function that makes the recipe's schedule for an optimizer."""
+    from lra.training.schedule_check import make_checked_schedule
+
+    make_schedule, options = make_from(cfg.recipe.schedule), plain(cfg.recipe.schedule)
+    usual_beta: float = read_choice("recipe", "base")["optimizer"]["betas"][0]
+
+    @_arguments_of("recipe.schedule", cfg.recipe.schedule)
+    def schedule_of(optimizer: Optimizer) -> LRScheduler:
+        return make_checked_schedule(make_schedule, optimizer, options=options, usual_beta=usual_beta)
+
+    return schedule_of
 
 
 def build_trained_model(cfg: DictConfig, folder: Path) -> nn.Module:

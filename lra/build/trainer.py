@@ -8,10 +8,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hydra.utils import instantiate
 from omegaconf import DictConfig
 
 from lra.base.devices import visible_devices
+from lra.build import make_from
 from lra.runs.files import METRICS
 from lra.settings.added_keys import targets_of, trainer_arguments
 from lra.settings.config import batch_parts, identity, logs_to_wandb, method_name, num_nodes, plain, processes
@@ -79,7 +79,7 @@ def gpus_of_run(cfg: DictConfig) -> list[str]:
 def build_trainer_arguments(cfg: DictConfig) -> dict[str, Any]:
     """Collect the arguments of Lightning's Trainer that the configuration adds; an entry with a `_target_` is made."""
     return {
-        name: instantiate(value, _convert_="all") if isinstance(value, dict | list) else value
+        name: make_from(value) if isinstance(value, dict | list) else value
         for name, value in trainer_arguments(plain(cfg.trainer)).items()
     }
 
@@ -151,7 +151,7 @@ def wandb_run(cfg: DictConfig, folder: Path, console: Console, *, name: str, **s
 
 def _entry(group: str, name: str, settings: DictConfig, kind: type) -> Any:
     """Make one added callback or logger; refuse one of another kind."""
-    instance = instantiate(settings)
+    instance = make_from(settings)
     if not isinstance(instance, kind):
         raise UserError(f"{group}.{name}._target_={settings._target_} is no {kind.__name__} of Lightning's")
     return instance

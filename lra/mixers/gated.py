@@ -33,6 +33,8 @@ class GatedMovingAverage(SequenceMixer):
         averages: N.
     """
 
+    ignores = ("num_heads", "head_dim")
+
     @checked
     def __init__(self, dims: MixerDims, *, averages: Count):
         super().__init__(dims)

@@ -87,6 +87,8 @@ class Mamba2(SequenceMixer):
         UserError: if the heads do not divide I, or for an empty range of Δ.
     """
 
+    ignores = ("head_dim",)  # I / H channels, whatever attention has
+
     @checked
     def __init__(
         self, dims: MixerDims, *, states: Count, expand: Count, taps: Count, step_least: Positive, step_most: Positive

@@ -8,13 +8,13 @@ real and imaginary part.
 """
 
 import math
-from typing import Literal
+from typing import ClassVar, Literal
 
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import gelu, glu, pad, softplus
 
-from lra.base.arguments import AtLeastTwo, Count, Positive, checked
+from lra.base.arguments import AtLeastTwo, Count, Effects, Positive, PositiveFraction, checked
 from lra.mixers.long_convolution import convolve_both_ways, sums_of_powers
 from lra.model.layers import make_dropout
 from lra.model.mixer import MixerDims, SequenceMixer
@@ -89,6 +89,9 @@ class S4D(SequenceMixer):
         UserError: for an odd number of states or none, an unknown choice, a number of copies that does not divide D, or
             an empty range of Δ.
     """
+
+    effective_with: ClassVar[Effects] = {"inner_dropout": {"model.dropout": PositiveFraction}}
+    ignores = ("num_heads", "head_dim")
 
     @checked
     def __init__(

@@ -7,12 +7,23 @@ C classes.
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Literal
+from typing import ClassVar, Literal
 
 import torch
 from torch import Tensor, nn
 
-from lra.base.arguments import Count, Depth, Fraction, Positive, Width, WidthOrZero, checked
+from lra.base.arguments import (
+    AtLeastTwo,
+    Count,
+    Depth,
+    Effects,
+    Fraction,
+    Positive,
+    PositiveFraction,
+    Width,
+    WidthOrZero,
+    checked,
+)
 from lra.base.protocol import AttentionDtype, Head, Inputs, Norm, Pooling, Positions, Sides
 from lra.model.block import PRE_NORM, EncoderBlock, EncoderForm
 from lra.model.layers import normalise
@@ -227,8 +238,11 @@ class SequenceClassifier(nn.Module):
         norm: `layer`: LayerNorm. `batch`: batch norm over the real positions of a batch. `batch_padded`: over all.
         norm_place: `before` each mixer and feed-forward network, and at the end; or `after` each sum.
         inputs: `tokens`: ids of a table. `values`: real numbers, through a linear layer.
-        positions: `learned`: added to the embedding. `rotary`: self-attention rotates queries and keys. `none`: the
-            mixer must see the order.
+        positions: `learned`: added to the embedding. `rotary`: self-attention rotates queries and keys, before its
+            backend sees them: Nyström's landmarks are means of rotated queries and keys, Linformer projects rotated
+            keys along the positions, and the features of `cosformer`, `linear` and `performer` are computed of rotated
+            queries and keys. So their products depend on distances alone in exact attention, and in sparse ones.
+            `none`: the mixer must see the order.
         vocab_size: rows of the token embedding; None: those of the task's specification.
         token_std: standard deviation of these rows at the start.
         embedding_dropout: whether there is dropout after the embedding.
@@ -248,6 +262,15 @@ class SequenceClassifier(nn.Module):
     Raises:
         UserError: for an argument outside its declared type.
     """
+
+    effective_with: ClassVar[Effects] = {
+        "head_hidden": {"head": Literal["hidden"], "task.spec.num_sequences": Literal[2]},
+        "vocab_size": {"inputs": Literal["tokens"]},
+        "token_std": {"inputs": Literal["tokens"]},
+        "embedding_dropout": {"dropout": PositiveFraction},
+        "tied_dropout": {"dropout": PositiveFraction},
+        "tied_layers": {"num_layers": AtLeastTwo},
+    }
 
     @checked
     def __init__(

@@ -5,10 +5,12 @@ Letters: B sequences, L positions, T real tokens of all sequences, D model width
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import ClassVar
 
 from torch import Tensor, nn
 from torch.nn.functional import dropout
 
+from lra.base.arguments import Effects
 from lra.base.protocol import AttentionDtype
 from lra.ops.packed.dropout import DropoutMasks
 from lra.ops.packed.packing import Packing
@@ -48,10 +50,13 @@ class SequenceMixer(nn.Module):
     - The packed form computes the same as the padded form.
 
     Attributes:
-        batch_wide, reads_padding, reads_padded_length: see `lra.attention.base.AttentionBackend`.
+        batch_wide, reads_padding, reads_padded_length, effective_with: see `lra.attention.base.AttentionBackend`.
+        ignores: options of the encoder that have no effect on the mixer; typed with it, they are refused.
     """
 
     batch_wide = reads_padding = reads_padded_length = False
+    effective_with: ClassVar[Effects] = {}
+    ignores: tuple[str, ...] = ()
 
     def __init__(self, dims: MixerDims):
         super().__init__()

@@ -54,7 +54,7 @@ class VectorPositionEmbedding(nn.Module):
 
     def forward_packed(self, x_BLI: Tensor, packing: Packing) -> Tensor:
         """Embed only the real positions of `[B, L, I]`, to `[T, D]`."""
-        x_TD: Tensor = self.project(packing.pack(x_BLI)) + self.position[packing.position_T]
+        x_TD: Tensor = self.project(packing.pack(x_BLI)) + self.position.index_select(0, packing.position_T)
         dropped_TD: Tensor = self.dropout(x_TD)
         return dropped_TD
 

@@ -15,7 +15,8 @@ from lra.base.files import checked_name
 from lra.base.paths import NO_OPTION_KEYS
 from lra.runs.schema import TARGET, TUNED, is_ours, own_model
 from lra.settings.added_keys import CALLBACKS_INSTEAD, USER_GROUPS, targets_of
-from lra.settings.declared import PRINT, group_options, unknown_option
+from lra.settings.config import ATTENTION, mixes_by_attention
+from lra.settings.declared import PRINT, class_of, declares, group_options, unknown_option
 from lra.training.compiled import GRAPH_MODES
 from lra.types import UserError
 
@@ -52,6 +53,8 @@ def check_config(cfg: DictConfig, verb: str | None) -> None:
         if group in cfg:
             _check_entries(group, cfg[group], own, example)
     _check_schedule(cfg)
+    if verb is not None and OmegaConf.select(cfg, "model.positions") == "rotary":
+        _check_rotary(cfg)
     if OmegaConf.select(cfg, "task.data") is not None:
         _check_data(cfg)
     if OmegaConf.select(cfg, "trainer") is not None:
@@ -127,6 +130,17 @@ def _check_schedule(cfg: DictConfig) -> None:
     if isinstance(steps, int) and isinstance(scheduled, int) and scheduled < steps and is_ours(target):
         why = f"is fewer than recipe.steps={steps}: there would be no learning rate for the last steps"
         raise _contradiction(cfg, "recipe.schedule.steps", why, f"recipe.schedule.steps={steps}")
+
+
+def _check_rotary(cfg: DictConfig) -> None:
+    """Refuse rotated queries and keys where nothing uses them: there would be no positions at all.
+
+    Whether a mixer has some, the encoder knows. A class that cannot be imported is made later, and says why.
+    """
+    target = class_of(cfg, ATTENTION) if mixes_by_attention(cfg) else None
+    if target and not declares(target, "uses_queries", True):
+        why = f"has no effect on attention={cfg.attention.name}, which uses no queries"
+        raise _contradiction(cfg, "model.positions", why, "model.positions=learned", kind="no_effect")
 
 
 def _check_trainer(cfg: DictConfig) -> None:

@@ -89,6 +89,14 @@ def declared_by_class(target: str) -> Options:
     return Options(kinds, None if takes_others else target)
 
 
+def declares(target: str, attribute: str, otherwise: Any) -> Any:
+    """What a class declares of itself, such as `uses_queries`; or what is so of one that does not, or is no class."""
+    try:
+        return getattr(get_object(target), attribute, otherwise)
+    except Exception:  # the user's module may raise anything when it is imported
+        return otherwise
+
+
 @cache
 def needed_by_class(target: str) -> list[str]:
     """List the options that a class needs: its keyword arguments without a default."""

@@ -10,6 +10,7 @@ from lra.base.arguments import (
     BatchSize,
     Count,
     CountOrZero,
+    Effects,
     Fraction,
     NonNegative,
     Positive,
@@ -153,6 +154,15 @@ GROUPS: dict[str, Kinds] = {
     "size": {"name": str},
     "debug": {"profiler": Literal["simple", "advanced"] | None},
     "paths": {"data": str, "runs": str, "run": str},
+}
+EFFECTIVE_WITH: dict[str, Effects] = {  # of options of these groups that may have no effect; a class's are its own
+    "recipe": {"warmup_fraction": {}},  # for schedules that refer to it
+    "task": {
+        "least_count": {"protocol.text_symbols": Literal["characters"]},
+        "pixel_mean": {"protocol.pixels": Literal["values"]},
+        "pixel_std": {"protocol.pixels": Literal["values"]},
+    },
+    "trainer": {"gradient_clip_algorithm": {"gradient_clip_val": Positive}},
 }
 # Values of options that have no default.
 EXAMPLES = {"trainer.gradient_clip_val": 1, "trainer.limit_val_batches": 10, "trainer.limit_test_batches": 10}

@@ -14,12 +14,14 @@ from lra.settings.config import ATTENTION, load_config, sweep_params
 from lra.settings.declared import class_of, group_options, keys_of, nearest, unknown_option
 from lra.settings.option_groups import EXAMPLES
 from lra.settings.typed import as_text, group_of_options, read_override, values_of, with_value, words_of
+from lra.settings.unused_options import refuse_unused
 from lra.types import UserError
 
 REMOVABLE = ("recipe.parameter_groups.", "mixer.parameter_groups.", "recipe.optimizer.", "recipe.schedule.")
 ANY_ATTENTION = f"mixer={ATTENTION}"  # its settings are `attention.…`; verbs over many runs put it beside mixers
 CHANGES = (OverrideType.CHANGE, OverrideType.FORCE_ADD)
 TEXTS = (str, str | None)
+ONE_OF_SEVERAL = "hydra.mode=RUN"  # typed for one run of a sweep, whose overrides were checked together
 
 
 class Run(NamedTuple):
@@ -79,6 +81,8 @@ def check_overrides(verb: str, overrides: list[str], *, sweep: bool, classes: bo
     for each, value, kind, default in to_check:
         if not allows(kind, value):
             raise WrongValueError(each.key_or_group, value, kind, default=default, typed=with_value(each, value))
+    if classes and not any(each.input_line == ONE_OF_SEVERAL for each in typed):
+        refuse_unused(verb, [each for each in settings if each in typed], groups, settings, runs[0].cfg)
     flags = [word for word in overrides if word.startswith("-")]
     return [*flags, *(words[each.input_line] for each in typed)]
 
@@ -106,7 +110,7 @@ def _check_choices(groups: list[Override], names: Mapping[str, list[str]]) -> No
 def _varied(typed: list[Override]) -> list[Override]:
     """What the file of `sweep=NAME` varies beside what was typed; nothing in one of its cells."""
     sweeps = [values_of(each)[-1] for each in typed if each.key_or_group == "sweep" and not each.is_delete()]
-    if not sweeps or any(each.input_line == "hydra.mode=RUN" for each in typed):
+    if not sweeps or any(each.input_line == ONE_OF_SEVERAL for each in typed):
         return []
     keys = {each.key_or_group for each in typed}
     params = sweep_params(str(sweeps[-1]))

@@ -7,6 +7,7 @@ without another edit here, but a file in tests/reference must have its slow twin
 from functools import cache
 
 import pytest
+import torch
 from hydra.utils import get_object
 
 from lra import build
@@ -67,3 +68,19 @@ def test_neither_other_examples_of_the_batch_nor_padding_at_the_end_matter(name,
     mixer = subject(name, words)
     assert not mixer.instance(17).batch_wide, "the classifier cuts batches by it"
     assert contract.padded_length_change(mixer) == 0
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("option", ["num_heads", "head_dim"])
+def test_ignores_says_which_options_of_the_encoder_have_no_effect(name, option):
+    words = ("attention=full",) if name == config.ATTENTION else ()
+    dims = {"width": 16, "num_heads": 2, "head_dim": 8, "max_seq_len": 17, "dropout": 0.0}
+    make = build.build_mixers(config.load_config("train", [f"mixer={name}", *words]))
+    mixers = []
+    for value in (dims[option], 2 * dims[option]):
+        torch.manual_seed(0)
+        mixers.append(next(make(MixerDims(**{**dims, option: value}), 1)).eval())
+    states = [mixer.state_dict() for mixer in mixers]
+    same = all(map(torch.equal, *(state.values() for state in states)))
+    x_BLD = torch.randn(2, 17, 16)
+    assert (option in mixers[0].ignores) is (same and mixers[0](x_BLD, None).equal(mixers[1](x_BLD, None)))
