@@ -84,7 +84,8 @@ def test_a_row_has_the_tables_name_and_none_its_settings():
 def test_what_the_published_short_table_shows():
     found = above_no_attention(published("short_table"))
     assert {task: len(each.above) for task, each in found.items()} == {
-        "listops": 9, "text": 4, "image": 7, "pathfinder": 7,
+        "listops": 7, "text": 3, "image": 5, "pathfinder": 7,
     }  # fmt: skip
-    assert found["text"].above == ("bigbird", "double_softmax", "full", "nystrom")
+    assert found["text"].above == ("bigbird", "full", "nystrom")
+    assert found["listops"].not_compared == ("double_softmax", "gated", "performer", "skyformer"), "some seeds converged"
     assert all(0.9 < found["text"].points[name] < 1.1 for name in found["text"].above)
