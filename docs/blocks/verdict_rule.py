@@ -51,8 +51,8 @@ def example() -> str:
         f"Significant is a difference of more than *c* margins. Of {len(seeds)} rows of these numbers of seeds,"
         f" compared with one baseline, c is {of_table:.2f}; p = {over_seeds.p_values[ROW]:.2g}, the probability that by"
         " chance any of the rows is as many margins away.",
-        f"The interval in the table is for this row alone: the margin times the *c* of two rows, {of_two:.2f}. It is"
-        f" {interval(over_seeds.differences[ROW])}.",
+        "The interval in the table is what the same rule does not tell apart if these two rows are all: their margin"
+        f" times the *c* of two rows, {of_two:.2f}. It is {interval(over_seeds.differences[ROW])}.",
         f"The verdict: *{verdict}*. From so many seeds of each row on, a true difference as large as the measured one,"
         " at the measured spreads, is significant with a probability of 80 %.",
     ]
@@ -123,8 +123,6 @@ def _trusting(means_RD: np.ndarray, variances_RD: np.ndarray, seeds: int) -> np.
 
 
 def _coverage(means_RD: np.ndarray, variances_RD: np.ndarray, seeds: int) -> float:
-    """How often the interval of the row that it covers least often has the difference."""
-    margins = Margins(variances_RD, [seeds] * len(means_RD))
-    factor = critical_value([seeds, seeds], has_baseline=True)
-    rows = range(1, len(means_RD))
-    return min(float((np.abs(means_RD[row] - means_RD[0]) <= factor * margins.between(row, 0)).mean()) for row in rows)
+    """How often the interval of a row has its difference; of the row where it does so least often."""
+    pairs = [[0, row] for row in range(1, len(means_RD))]
+    return min(float((~_of_the_rule(means_RD[pair], variances_RD[pair], seeds)).mean()) for pair in pairs)

@@ -280,7 +280,8 @@ def _details(
     )
     return [
         *([_tests(compared, over_seeds)] if over_seeds else []),
-        f"Δ over seeds: each interval is for its row alone; it assumes normally distributed accuracies.{where}",
+        "Δ over seeds: each interval is of its row and the first one alone; it assumes normally distributed"
+        f" accuracies.{where}",
         "Δ over examples: of the seeds that both have, bootstrap over test examples, for these trained models only."
         f" {EFFECT}: Δ over seeds in standard deviations between the seeds of both rows.",
         *_equal_cost_notes(equal),

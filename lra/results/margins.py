@@ -51,7 +51,8 @@ class Margins:
 
     def between(self, first: int, second: int) -> np.ndarray:
         """The margin of two rows' difference in each draw, `[D]`; 0 if no row has any spread."""
-        return np.sqrt(self.squared_between(first, second))
+        margins_D: np.ndarray = np.sqrt(self.squared_between(first, second))
+        return margins_D
 
     def squared_between(self, first: int, second: int) -> np.ndarray:
         """The square of that margin: of many draws the root takes its time."""
@@ -60,7 +61,8 @@ class Margins:
         inverse_freedom_D = spread_D / np.maximum(squared_error_D**2, TINY)  # Welch 1947
         welch_D = squared_error_D * self._quantiles[(STEPS * inverse_freedom_D + 0.5).astype(np.int32)]
         pooled_D = self._pooled_D * (1 / self._counts[first] + 1 / self._counts[second])
-        return np.maximum(welch_D, pooled_D)
+        squared_D: np.ndarray = np.maximum(welch_D, pooled_D)
+        return squared_D
 
 
 @functools.cache

@@ -33,8 +33,8 @@ class Comparison:
     Attributes:
         p_values: of each other row, two-sided, for all rows together: the probability that by chance any row is as many
             margins away from the baseline.
-        differences: each other row's mean minus the baseline's, in the unit of the values, with a 95 % interval for
-            this row alone.
+        differences: each other row's mean minus the baseline's, in the unit of the values, with a 95 % interval of
+            these two rows alone.
         effects: the same differences in standard deviations between seeds (Hedges' g); empty where there is no spread.
     """
 
@@ -56,10 +56,9 @@ def compare(seeds: Seeds, baseline: str) -> Comparison:
     measured = _Measured(seeds, names)
     p_values, differences = {}, {}
     for row, name in enumerate(names[1:], start=1):
-        difference, margin = measured.difference(row, 0), measured.margin(row, 0)
-        p_values[name] = p_value(_ratio(difference, margin), measured.counts, has_baseline=True)
-        half = margin * critical_value([measured.counts[row], measured.counts[0]], has_baseline=True)
-        differences[name] = Interval(difference=difference, low=difference - half, high=difference + half)
+        ratio = _ratio(measured.difference(row, 0), measured.margin(row, 0))
+        p_values[name] = p_value(ratio, measured.counts, has_baseline=True)
+        differences[name] = _interval_of_two(_Measured(seeds, [baseline, name]))
     effects = {name: hedges_g(seeds[name], seeds[baseline]) for name in names[1:]}
     return Comparison(
         p_values=p_values,
@@ -110,6 +109,13 @@ class _Measured:
 
     def margin(self, first: int, second: int) -> float:
         return float(self._margins.between(first, second)[0])
+
+
+def _interval_of_two(measured: _Measured) -> Interval:
+    """The difference of the second of two rows from the first, with all that the rule does not tell from it."""
+    difference = measured.difference(1, 0)
+    half = measured.margin(1, 0) * critical_value(measured.counts, has_baseline=True)
+    return Interval(difference=difference, low=difference - half, high=difference + half)
 
 
 def _ratio(difference: float, margin: float) -> float:

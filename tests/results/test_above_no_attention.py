@@ -87,5 +87,6 @@ def test_what_the_published_short_table_shows():
         "listops": 7, "text": 3, "image": 5, "pathfinder": 7,
     }  # fmt: skip
     assert found["text"].above == ("bigbird", "full", "nystrom")
-    assert found["listops"].not_compared == ("double_softmax", "gated", "performer", "skyformer"), "some seeds converged"
+    mixed = ("double_softmax", "gated", "performer", "skyformer")
+    assert found["listops"].not_compared == mixed, "some of their seeds converged"
     assert all(0.9 < found["text"].points[name] < 1.1 for name in found["text"].above)
