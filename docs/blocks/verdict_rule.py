@@ -51,8 +51,8 @@ def example() -> str:
         f"Significant is a difference of more than *c* margins. Of {len(seeds)} rows of these numbers of seeds,"
         f" compared with one baseline, c is {of_table:.2f}; p = {over_seeds.p_values[ROW]:.2g}, the probability that by"
         " chance any of the rows is as many margins away.",
-        "The interval in the table is what the same rule does not tell apart if these two rows are all: their margin"
-        f" times the *c* of two rows, {of_two:.2f}. It is {interval(over_seeds.differences[ROW])}.",
+        "The interval in the table is of these two rows alone, as if there were no others: their margin times the *c*"
+        f" of two rows, {of_two:.2f}. It is {interval(over_seeds.differences[ROW])}.",
         f"The verdict: *{verdict}*. From so many seeds of each row on, a true difference as large as the measured one,"
         " at the measured spreads, is significant with a probability of 80 %.",
     ]
