@@ -19,6 +19,7 @@ from docs.blocks import (
     short_tune,
     short_window,
     speed,
+    verdict_rule,
 )
 from docs.blocks import settings as of_settings
 from docs.blocks.markdown import table_printed
@@ -42,6 +43,9 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "short-orders": short_table.orders,
     "short-compare": short_table.compared(short_table.COMPARE),
     "short-seconds": short_seconds.seconds,
+    "rule-example": verdict_rule.example,
+    "rule-errors": verdict_rule.errors,
+    "rule-power": verdict_rule.power_lost,
     "short-search-rates": short_search.rates,
     "short-search-schedules": short_search.schedules,
     "short-s4-search": short_s4.rates,

@@ -4,10 +4,10 @@ import json
 from collections import defaultdict
 from collections.abc import Iterable
 
-from docs.blocks.markdown import ALPHA, ends, interval, joined, percent, prose, table, table_printed
+from docs.blocks.markdown import ends, interval, joined, percent, prose, table, table_printed
 from docs.blocks.published import accuracy, records
 from lra.results.cells import make_cell
-from lra.results.comparison import SIGNIFICANT, compare_over_seeds
+from lra.results.comparison import compare_over_seeds, verdict_over_seeds
 from lra.results.dev_curves import convergence_step
 from lra.results.reference import PAPER, paper_accuracy
 from lra.results.tables import MISSING, number
@@ -80,8 +80,8 @@ def brackets() -> str:
         size, name, steps, _ = kind
         cell, others = make_cell(members, "paper"), kept.get(kind, [])
         beside = make_cell(others, "paper") if others else None
-        mixed = beside is None or cell.partly_converged or beside.partly_converged
-        both = None if beside is None or mixed else compare_over_seeds({"dropped": cell, "kept": beside}, "kept")
+        pair = {"dropped": cell} | ({} if beside is None else {"kept": beside})
+        both = compare_over_seeds(pair, "kept")
         rows.append(
             (
                 f"`{name}`",
@@ -91,7 +91,7 @@ def brackets() -> str:
                 f"{cell.converged} of {cell.count}",
                 MISSING
                 if both is None
-                else f"{interval(both.differences['dropped'])}, {SIGNIFICANT[both.omnibus_p <= ALPHA]}",
+                else f"{interval(both.differences['dropped'])}, {verdict_over_seeds(both, pair, 'dropped', 'kept')}",
                 number(paper_accuracy(name, "listops") if size == "full" else None),
             )
         )

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator
 from docs.blocks.markdown import joined, prose, table, table_printed, verdict
 from docs.blocks.published import accuracy, cells, printed, records
 from lra.results.reference import PAPER
-from lra.results.significance import TESTS
+from lra.results.significance import RULE
 from lra.results.statistics import binomial_error
 from lra.results.tables import MISSING, number
 from lra.results.task_statistics import NO_ATTENTION, above_no_attention, agreement_by_task, separation_by_task
@@ -47,8 +47,7 @@ def _differences(found: list[Record], said: str = "") -> Iterator[tuple[str, ...
         yield (
             f"{task}{said}",
             f"{spread.between:.2f} / {spread.within:.2f}",
-            verdict(spread.p_value),
-            verdict(spread.rank_p_value),
+            f"{spread.pairs} of {spread.compared}",
             f"{spread.best}, {spread.worst}",
             number(max(above[task].points.values()), sign=True) if task in above else MISSING,
             str(above[task]) if task in above else MISSING,
@@ -56,7 +55,7 @@ def _differences(found: list[Record], said: str = "") -> Iterator[tuple[str, ...
 
 
 def _differences_table(rows: Iterable[tuple[str, ...]]) -> str:
-    columns = ("task", "between-method SD / between-seed SD", "one-way ANOVA", "Kruskal–Wallis", "best, worst")
+    columns = ("task", "between-method SD / between-seed SD", "pairs that differ significantly", "best, worst")
     return table((*columns, f"best − `{NO_ATTENTION}`", f"significantly above `{NO_ATTENTION}`"), rows)
 
 
@@ -82,7 +81,7 @@ def compared(command: str) -> Callable[[], str]:
     """A block with methods compared with the first of them, and how many of the differences are significant."""
 
     def block() -> str:
-        (said,) = (line.removesuffix(TESTS) for line in printed(command).splitlines() if line.endswith(TESTS))
+        (said,) = (line.removesuffix(RULE) for line in printed(command).splitlines() if line.endswith(RULE))
         return f"{table_printed(command)()}\n\n{prose(said)}"
 
     return block

@@ -1,10 +1,11 @@
 """What the documents say of two tables of the same methods: gains, and whether the order of methods is another."""
 
+import math
 import statistics
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from docs.blocks.markdown import joined, prose, table, verdict
-from docs.blocks.published import accuracy, records
+from docs.blocks.published import accuracy, cells, records
 from lra.results.reference import in_benchmark_order
 from lra.results.significance import Pair, significant_pairs
 from lra.results.statistics import LEAST_SEEDS_FOR_T
@@ -43,10 +44,18 @@ class TwoTables:
             tau = f"{order.tau:+.2f}" + ("" if order.low is None else f" [{order.low:+.2f}, {order.high:+.2f}]")
             rows.append((task, _in_order(old), _in_order(new), tau.replace("-", "−"), verdict(order.p_value, ".2f")))
             alike = "the same order of means" if order.tau == 1 else "another order of means"
-            change = change_of_order(old, new, self.names)
+            change = change_of_order(old, new, self.names, left_out=self._partly_converged(task))
             paragraphs.append(f"**{choices('task')[task]['display']}: {alike}**; {change}.")
         columns = ("task", *self.names, "τ [95 % of resampled seeds]", "p")
         return "\n\n".join([table(columns, rows), *map(prose, paragraphs)])
+
+    def _partly_converged(self, task: str) -> set[str]:
+        """The methods of which, in one of the tables, some seeds converged and others did not."""
+        found = set()
+        for name in self.files:
+            of_task = cells([record for record in records(name) if record["identity"]["task"] == task])
+            found |= {row.partition(" (")[0] for row, cell in of_task.items() if cell.partly_converged}
+        return found
 
     def gains(self) -> str:
         """By how many points the mean of each method is higher in the second table."""
@@ -72,8 +81,14 @@ def _in_order(seeds: Accuracies) -> str:
     return ", ".join(f"{method} {means[method]:.2f}" for method in sorted(means, key=means.__getitem__, reverse=True))
 
 
-def change_of_order(old: Accuracies, new: Accuracies, names: tuple[str, str]) -> str:
-    """Say which pairs of methods are significantly in the opposite order, and which in one of the tables alone."""
+def change_of_order(old: Accuracies, new: Accuracies, names: tuple[str, str], *, left_out: Collection[str] = ()) -> str:
+    """Say which pairs of methods are significantly in the opposite order, and which in one of the tables alone.
+
+    Methods that are `left_out`, because only some of their seeds converged, are in no pair.
+    """
+    names_left_out = [f"`{method}`" for method in old if method in left_out]
+    without = joined(names_left_out) if names_left_out else ""
+    old, new = ({name: seeds for name, seeds in each.items() if name not in left_out} for each in (old, new))
     few = sorted(method for method in old if min(len(old[method]), len(new[method])) < LEAST_SEEDS_FOR_T)
     if few:
         return f"pairs are not tested, because {joined(few)} {'have' if few[1:] else 'has'} fewer than three seeds"
@@ -87,8 +102,8 @@ def change_of_order(old: Accuracies, new: Accuracies, names: tuple[str, str]) ->
             pair for pair in before - after if Pair(pair.worse, pair.better) not in after
         },
     }
-    total = len(old) * (len(old) - 1) // 2
-    return f"of {total} pairs of methods, " + "; ".join(
+    of = "pairs of methods" + (f" without {without}, of which only some seeds converged" if without else "")
+    return f"of {math.comb(len(old), 2)} {of}, " + "; ".join(
         f"{len(pairs)} {said}" + (f" ({joined(f'{a} above {b}' for a, b in sorted(pairs))})" if pairs else "")
         for said, pairs in kinds.items()
     )

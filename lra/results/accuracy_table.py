@@ -14,7 +14,7 @@ from lra.results.conditions import (
     without_stand_ins,
 )
 from lra.results.reference import SOURCES, TASKS, TOLERANCE_POINTS, convergence_rule, in_benchmark_order, shorten
-from lra.results.significance import TESTS
+from lra.results.significance import RULE
 from lra.results.statistics import LEAST_SEEDS_FOR_T
 from lra.results.tables import MISSING, TextTable, mean_and_std, number
 from lra.results.task_statistics import above_no_attention, agreement_by_task, separation_by_task
@@ -156,13 +156,13 @@ def _statistics_notes(records: list[Record], reference: str) -> list[str]:
     above = above_no_attention(records)
     whose = "the paper's" if reference == "paper" else f"{reference}'s"
     worded = {
-        "Between-method SD / between-seed SD, in points (without any difference the ratio is 1/√seeds), p of the"
-        " one-way ANOVA and p of Kruskal–Wallis, without rows of one seed: {}.": separation_by_task(records),
-        f"Rows significantly above attention=none (no mixing): {{}}. {TESTS}": {
+        "Between-method SD / between-seed SD, in points (without any difference the ratio is 1/√seeds), and how many"
+        " pairs of rows differ significantly, without rows of one seed: {}.": separation_by_task(records),
+        f"Rows significantly above attention=none (no mixing): {{}}. {RULE}": {
             task: result for task, result in above.items() if result.points
         },
-        f"Not compared with attention=none, for fewer than {LEAST_SEEDS_FOR_T} seeds of theirs or of a none with the"
-        " same other settings: {}.": {
+        f"Not compared with attention=none, because they, or the none with the same other settings, have fewer than"
+        f" {LEAST_SEEDS_FOR_T} seeds or some that did not converge beside some that did: {{}}.": {
             task: ", ".join(result.not_compared) for task, result in above.items() if result.not_compared
         },
         f"Order of attentions against {whose}, Kendall's rank correlation [95 % of resampled seeds, attentions fixed]:"

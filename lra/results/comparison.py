@@ -9,7 +9,8 @@ from lra.results.cells import TRIED, TableCell, cell_note, make_cell, places_of_
 from lra.results.conditions import method_column
 from lra.results.dev_curves import FLOPS, SECONDS, EqualCost, at_equal_cost, dev_curves
 from lra.results.reference import PAPER, TASKS, TEST_EXAMPLES, convergence_rule
-from lra.results.significance import OMNIBUS, TESTS, Comparison, compare, in_words, significant
+from lra.results.seeds_needed import cannot_tell, few_seeds
+from lra.results.significance import RULE, Comparison, Seeds, compare, in_words, significant
 from lra.results.statistics import LEAST_SEEDS_FOR_T, Interval, binomial_error, paired_bootstrap
 from lra.results.tables import MISSING, TextTable, number
 from lra.results.variants import group_by_variant
@@ -20,6 +21,7 @@ from lra.runs.schema import MIXERS, Record
 SIGNIFICANT = {True: "significant", False: "n.s."}
 DIFFERENCE = "Δ: difference from the first row in points, with its 95 % interval"
 EFFECT = "Hedges' g"
+WOULD = "N would: so many seeds of each row find such a difference with a probability of 80 %"
 EqualCosts = Mapping[str, EqualCost | None]  # by column
 HALF_WIDTH_95 = 1.96  # half the width of a 95 % interval, in standard errors
 
@@ -34,9 +36,10 @@ class Contender:
         accuracies: test accuracy in percent, by seed.
         over_seeds: difference from the baseline in points, with an interval over seeds; None for fewer than three seeds
             of either, and where only some seeds of either converged, which are no draws of a normal distribution.
-        effect: the same difference in standard deviations between seeds; None where rows have other variances.
-        significant: whether the difference is significant over seeds; None for fewer than three seeds of either.
-        p: its p value, not corrected.
+        effect: the same difference in standard deviations between seeds; None also without a spread.
+        significant: whether the difference is significant over seeds; None where `over_seeds` is.
+        said_over_seeds: whether it is, in a few words; empty for fewer than three seeds of either.
+        p: its p value, for all rows together.
         over_examples: difference from the baseline over the seeds that both have, with an interval over test examples;
             None if the records do not say which examples were predicted right, or have different test data.
         pairs: number of seeds that both have.
@@ -49,16 +52,17 @@ class Contender:
     over_examples: Interval | None
     pairs: int
     over_seeds: Interval | None
-    effect: Interval | None = None
+    effect: float | None = None
     significant: bool | None = None
+    said_over_seeds: str = ""
     p: float | None = None
     mixed: bool = False
 
     @property
     def verdict(self) -> str:
         """Whether the difference is significant, in a few words."""
-        if self.significant is not None:
-            return SIGNIFICANT[self.significant]
+        if self.said_over_seeds:
+            return self.said_over_seeds
         if self.over_examples is None:
             return MISSING
         seeds = f"{self.pairs} seed{'s' if self.pairs > 1 else ''}"
@@ -79,22 +83,21 @@ def contenders(records: list[Record], baseline: str | None = None, *, methods: S
     groups = {first: groups[first], **groups}
     cells = {name: make_cell(members, "paper") for name, members in groups.items()}
     over_seeds = compare_over_seeds(cells, first)
-    p_values = over_seeds.p_values if over_seeds else {}
     differing = significant([over_seeds]) if over_seeds else set()
     compared = []
     for name, members in groups.items():
         pairs = pairs_by_seed(members, groups[first] if name != first else [])
         mixed = name != first and (cells[name].partly_converged or cells[first].partly_converged)
-        shown = None if mixed else over_seeds
         compared.append(
             Contender(
                 name=name,
                 cell=cells[name],
                 accuracies={record["identity"]["seed"]: 100 * record["outcome"]["test_accuracy"] for record in members},
-                over_seeds=shown.differences.get(name) if shown else None,
-                effect=shown.effects.get(name) if shown else None,
-                significant=name in differing if name in p_values else None,
-                p=p_values.get(name),
+                over_seeds=over_seeds.differences.get(name) if over_seeds else None,
+                effect=over_seeds.effects.get(name) if over_seeds else None,
+                significant=name in differing if over_seeds and name in over_seeds.p_values else None,
+                said_over_seeds=verdict_over_seeds(over_seeds, cells, name, first) if name != first else "",
+                p=over_seeds.p_values.get(name) if over_seeds else None,
                 over_examples=_over_examples(pairs),
                 pairs=len(pairs),
                 mixed=mixed,
@@ -103,10 +106,38 @@ def contenders(records: list[Record], baseline: str | None = None, *, methods: S
     return compared
 
 
+def seeds_of_rows(cells: Mapping[str, TableCell]) -> Seeds:
+    """The accuracies of the cells that are compared over seeds: those of three seeds or more, all or none converged.
+
+    Where some converged and others did not, the seeds have two values rather than a mean and a spread, and their
+    variance would hide the differences of all other rows.
+    """
+    return {
+        name: cell.accuracies
+        for name, cell in cells.items()
+        if cell.count >= LEAST_SEEDS_FOR_T and not cell.partly_converged
+    }
+
+
 def compare_over_seeds(cells: Mapping[str, TableCell], baseline: str) -> Comparison | None:
-    """Compare the cells of one task that have three seeds or more with the baseline; None without two such cells."""
-    seeds = {name: cell.accuracies for name, cell in cells.items() if cell.count >= LEAST_SEEDS_FOR_T}
+    """Compare the cells of `seeds_of_rows` with the baseline; None without it or another one."""
+    seeds = seeds_of_rows(cells)
     return compare(seeds, baseline) if baseline in seeds and len(seeds) > 1 else None
+
+
+def verdict_over_seeds(over_seeds: Comparison | None, cells: Mapping[str, TableCell], name: str, baseline: str) -> str:
+    """Word whether the seeds of a row differ significantly from the baseline's; empty for fewer than three of either.
+
+    `over_seeds` is the comparison of all `cells`. Where only some seeds of either converged they have no verdict.
+    """
+    if over_seeds is not None and name in over_seeds.p_values:
+        return (
+            SIGNIFICANT[True]
+            if name in significant([over_seeds])
+            else cannot_tell(seeds_of_rows(cells), name, baseline)
+        )
+    counts = cells[name].count, cells[baseline].count
+    return few_seeds(*counts) if min(counts) >= LEAST_SEEDS_FOR_T else ""
 
 
 def pairs_by_seed(first: list[Record], second: list[Record]) -> list[tuple[Record, Record]]:
@@ -152,7 +183,7 @@ def comparison_table(
                 f"{cell.converged} of {cell.count}",
                 _seeds(contender) if contender.mixed else _interval(contender.over_seeds),
                 _interval(contender.over_examples),
-                _interval(contender.effect),
+                number(contender.effect, sign=True),
                 *(cost.cell(contender.name) if cost else MISSING for cost in equal.values()),
                 contender.verdict if contender is not compared[0] else "baseline",
                 MISSING if cell.tried is None else str(cell.tried),
@@ -179,16 +210,16 @@ def comparison_table(
         title=title,
         columns=columns,
         rows=rows,
-        notes=[*_notes(compared, over_seeds), *details],
+        notes=[*_notes(compared), *details],
         details=len(details),
         best=frozenset((row, name) for name, places in best.items() for row in places),
         legend=f"{cell_note(cells)}. {DIFFERENCE}, over seeds and by bootstrap over test examples."
-        f" {EFFECT}: Δ over seeds in pooled standard deviations between seeds. {''.join(_equal_cost_notes(equal))}"
-        f" Verdict: over seeds{f', by {over_seeds.test}' if over_seeds else ''} at a false discovery rate of 5 %",
+        f" {EFFECT}: Δ over seeds in standard deviations between seeds. {''.join(_equal_cost_notes(equal))}"
+        f" Verdict: over seeds, at 5 % for all rows together. {WOULD}",
         optional=optional,
         numbers=numbers,
     )
-    empty = {TRIED: all(cell.tried is None for cell in cells), EFFECT: not any(each.effect for each in compared)}
+    empty = {TRIED: all(cell.tried is None for cell in cells), EFFECT: all(each.effect is None for each in compared)}
     empty |= {column: cost is None for column, cost in equal.items()}
     return table.without([column for column, is_empty in empty.items() if is_empty])
 
@@ -223,15 +254,14 @@ def _interval(interval: Interval | None) -> str:
     return f"{number(interval.difference, sign=True)} [{low}, {high}]"
 
 
-def _notes(compared: list[Contender], over_seeds: Comparison | None) -> list[str]:
+def _notes(compared: list[Contender]) -> list[str]:
     """Word the notes that a reader needs who takes a number from the table."""
     if not compared:
         return ["No record yet: lra compare run makes them."]
-    by = f", by {over_seeds.test} after {OMNIBUS[over_seeds.test]}" if over_seeds else ""
     return [
         f"{cell_note(contender.cell for contender in compared)}.",
         f"Δ: difference from the first row in points [95 % interval]. Verdict: over the seeds ({LEAST_SEEDS_FOR_T} or"
-        f" more){by}; with few seeds, n.s. does not mean equal.",
+        f" more), at 5 % for all rows together. {WOULD}.",
     ]
 
 
@@ -243,13 +273,17 @@ def _details(
         return []
     task = records[0]["identity"]["task"]
     mixed = any(contender.mixed for contender in compared)
-    where = " Where only some seeds converged, each seed's accuracy is shown instead." if mixed else ""
+    where = (
+        " Where only some seeds converged, each seed's accuracy is shown instead, and there is no verdict."
+        if mixed
+        else ""
+    )
     return [
         *([_tests(compared, over_seeds)] if over_seeds else []),
-        "Δ over seeds: each interval is for its row alone, by the pooled t, or by Welch's t where the verdicts are by"
-        f" ranks; it assumes normally distributed accuracies.{where}",
+        "Δ over seeds: each interval is of its row and the first one alone; it assumes normally distributed"
+        f" accuracies.{where}",
         "Δ over examples: of the seeds that both have, bootstrap over test examples, for these trained models only."
-        f" {EFFECT}: Δ over seeds in pooled standard deviations between seeds, where variances agree.",
+        f" {EFFECT}: Δ over seeds in standard deviations between the seeds of both rows.",
         *_equal_cost_notes(equal),
         f"converged: {convergence_rule([task])}.",
         "s/step: fastest seed, dev passes included. MiB: peak memory of the process.",
@@ -258,11 +292,9 @@ def _details(
 
 
 def _tests(compared: list[Contender], over_seeds: Comparison) -> str:
-    """Say which differences are significant, and by which tests."""
+    """Say which differences are significant, and by which rule."""
     names = [contender.name for contender in compared if contender.significant]
-    count = in_words(names, of=len(over_seeds.p_values), tests=[over_seeds.test])
-    omnibus = f"{OMNIBUS[over_seeds.test]} of all rows: p = {over_seeds.omnibus_p:.2g}"
-    return f"Significantly different from {compared[0].name}: {count}; {omnibus}. {TESTS}"
+    return f"Significantly different from {compared[0].name}: {in_words(names, of=len(over_seeds.p_values))}. {RULE}"
 
 
 def paper_noise() -> str:
@@ -286,7 +318,7 @@ def _numbers(contender: Contender, equal: EqualCosts) -> dict[str, object]:
         "count": cell.count, "mean": cell.mean, "std": cell.std, "converged": cell.converged, "pairs": contender.pairs,
         "tried": cell.tried, "median": cell.median, "lowest": min(cell.accuracies), "highest": max(cell.accuracies),
     }  # fmt: skip
-    intervals = {"seeds": contender.over_seeds, "examples": contender.over_examples, "effect": contender.effect}
+    intervals = {"seeds": contender.over_seeds, "examples": contender.over_examples}
     for name, interval in intervals.items():
         for end in ("difference", "low", "high"):
             flat[f"{name}_{end}"] = None if interval is None else getattr(interval, end)
@@ -295,8 +327,10 @@ def _numbers(contender: Contender, equal: EqualCosts) -> dict[str, object]:
             column.lower().replace(" ", "_"): cost.mean(contender.name) if cost else None
             for column, cost in equal.items()
         },
+        "effect": contender.effect,
         "p": contender.p,
         "significant": contender.significant,
+        "verdict": contender.verdict,
         "parameters": cell.parameters,
         "seconds_per_step": 1 / cell.steps_per_second,
         "hours": cell.hours,

@@ -6,9 +6,8 @@ import matplotlib.pyplot as plt
 from matplotlib.transforms import Bbox
 
 from lra.results import plots
-from lra.results.comparison import Contender
+from lra.results.comparison import Contender, seeds_of_rows
 from lra.results.significance import Pair, significant_pairs
-from lra.results.statistics import LEAST_SEEDS_FOR_T
 
 HEIGHT = 2.9  # inches
 
@@ -16,17 +15,14 @@ HEIGHT = 2.9  # inches
 def pareto_front(compared: list[Contender]) -> list[Contender]:
     """Select the fastest contender, and each slower one that is more accurate than all faster ones on the front.
 
-    More accurate means significantly, by the tests of the table, among all pairs. Contenders with fewer seeds than
-    these need are left out, and those of which some seeds alone converged. Fewer than two others: there is no front.
+    More accurate means significantly, by the rule of the table, among all pairs. Contenders with fewer seeds than it
+    needs are left out, and those of which some seeds alone converged. Fewer than two others: there is no front.
     """
-    judged = [
-        contender
-        for contender in compared
-        if len(contender.accuracies) >= LEAST_SEEDS_FOR_T and not contender.cell.partly_converged
-    ]
-    if len(judged) < 2:
+    seeds = seeds_of_rows({contender.name: contender.cell for contender in compared})
+    if len(seeds) < 2:
         return []
-    pairs = significant_pairs({contender.name: contender.cell.accuracies for contender in judged})
+    pairs = significant_pairs(seeds)
+    judged = [contender for contender in compared if contender.name in seeds]
     front: list[Contender] = []
     for contender in sorted(judged, key=lambda contender: -contender.cell.steps_per_second):
         if all(Pair(contender.name, faster.name) in pairs for faster in front):

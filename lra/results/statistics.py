@@ -1,11 +1,10 @@
-"""Statistics for tables and comparisons: spread over seeds, noise of a test, differences of means, tests by rank.
+"""Statistics for tables and comparisons: spread over seeds, noise of a test, differences of means, rank correlation.
 
 The numbers are those of `scipy.stats`, whose import takes longer than a whole table; tests compare both. That of
 `scipy.special` takes a while too: `scipy` imports it when it is first used."""
 
 import math
-import statistics
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,15 +19,11 @@ MOST_FOR_EXACT = 33  # values without ties for which the distribution of Kendall
 
 @dataclass(frozen=True, kw_only=True)
 class Interval:
-    """A difference, in the unit of the compared values, with its confidence interval.
-
-    `p` is the two-sided p value of the difference, in [0, 1]; None for a bootstrap.
-    """
+    """A difference, in the unit of the compared values, with its confidence interval."""
 
     difference: float
     low: float
     high: float
-    p: float | None = None
 
     @property
     def significant(self) -> bool:
@@ -55,56 +50,15 @@ def converged(accuracy: float, majority_rate: float, examples: int, *, least: fl
     return accuracy >= least and accuracy - majority_rate > 3 * binomial_error(majority_rate, examples)
 
 
-def variances_agree(groups: Sequence[Sequence[float]], alpha: float = 0.05) -> bool:
-    """Tell whether Bartlett's test lets groups of two values or more pass for ones of equal variance.
-
-    Bartlett's and not Brown and Forsythe's: that one's deviations from medians have hardly any power with three values.
-    """
-    spreads = [float(np.var(values, ddof=1)) for values in groups]
-    if min(spreads) <= float(np.finfo(float).tiny):  # the test takes logarithms
-        return max(spreads) <= float(np.finfo(float).tiny)
-    return bartlett(groups) > alpha
-
-
-def bartlett(groups: Sequence[Sequence[float]]) -> float:
-    """Compute the p value of Bartlett's test (1937) of equal variances, none of which may be 0."""
-    freedoms = np.array([len(values) - 1 for values in groups])
-    spreads, freedom = np.array([np.var(values, ddof=1) for values in groups]), freedoms.sum()
-    statistic = freedom * np.log(freedoms @ spreads / freedom) - freedoms @ np.log(spreads)
-    correction = 1 + ((1 / freedoms).sum() - 1 / freedom) / (3 * (len(groups) - 1))
-    return float(scipy.special.chdtrc(len(groups) - 1, statistic / correction))
-
-
-def one_way_anova(groups: Sequence[Sequence[float]]) -> float:
-    """Compute the p value of equal means in groups of normal values with one variance, by the F test."""
-    counts, means = [len(values) for values in groups], [statistics.mean(values) for values in groups]
-    overall, (variance, freedom) = np.average(means, weights=counts), pooled_variance(groups)
-    between = sum(count * (mean - overall) ** 2 for count, mean in zip(counts, means, strict=True)) / (len(groups) - 1)
-    if not variance:
-        return float(len({*means}) == 1)
-    return float(scipy.special.fdtrc(len(groups) - 1, freedom, between / variance))
+def variance(values: Sequence[float]) -> float:
+    """Compute the sample variance (with n − 1); exact: 0 if all agree."""
+    return float(np.var(values, ddof=1)) if len({*values}) > 1 else 0.0
 
 
 def pooled_variance(groups: Collection[Sequence[float]]) -> tuple[float, int]:
     """Compute the variance within groups, of all groups together, and its degrees of freedom; exact: 0 if all agree."""
     freedom = sum(len(values) - 1 for values in groups)
-    unequal = (values for values in groups if len({*values}) > 1)
-    return sum((len(values) - 1) * float(np.var(values, ddof=1)) for values in unequal) / freedom, freedom
-
-
-def pooled_t(groups: Mapping[str, Sequence[float]], first: str, second: str) -> Interval:
-    """Compute the difference of two groups' means with Student's t, and the variance of all groups together.
-
-    Of ranks among all groups it is the test of Conover and Iman (1979).
-    """
-    variance, freedom = pooled_variance(groups.values())
-    error = math.sqrt(variance * (1 / len(groups[first]) + 1 / len(groups[second])))
-    return student(float(np.mean(groups[first]) - np.mean(groups[second])), error, freedom)
-
-
-def welch_t(first: Sequence[float], second: Sequence[float]) -> Interval:
-    """Compute the difference of two samples' means with Welch's t, which assumes no equal variances."""
-    return student(*welch([(1, first), (-1, second)]))
+    return sum((len(values) - 1) * variance(values) for values in groups) / freedom, freedom
 
 
 def welch(weighted: Collection[tuple[float, Sequence[float]]]) -> tuple[float, float, float]:
@@ -121,35 +75,21 @@ def welch(weighted: Collection[tuple[float, Sequence[float]]]) -> tuple[float, f
 
 
 def student(difference: float, error: float, freedom: float) -> Interval:
-    """Compute the interval and the p value of a difference, with Student's t."""
+    """Compute the interval of a difference, with Student's t."""
     half = float(scipy.special.stdtrit(freedom, (1 + CONFIDENCE) / 2)) * error
-    p = float(2 * scipy.special.stdtr(freedom, -abs(difference) / error)) if error else float(difference == 0)
-    return Interval(difference=difference, low=difference - half, high=difference + half, p=p)
+    return Interval(difference=difference, low=difference - half, high=difference + half)
 
 
-def hedges_g(groups: Mapping[str, Sequence[float]], first: str, second: str) -> Interval | None:
-    """Compute the difference of two groups' means in standard deviations of all groups together, without its bias.
+def hedges_g(first: Sequence[float], second: Sequence[float]) -> float | None:
+    """Compute the difference of two means in standard deviations: the root of both variances' mean, weighted by n − 1.
 
-    The interval is that of the noncentral t distribution (Hedges and Olkin 1985). None for groups without variance.
+    Without the bias that it has where both variances are equal (Hedges 1981). None without variance.
     """
-    variance, freedom = pooled_variance(groups.values())
-    if not variance:
+    mean_variance, freedom = pooled_variance([first, second])
+    if not mean_variance:
         return None
-    scale = math.sqrt(1 / len(groups[first]) + 1 / len(groups[second]))
-    apart = float(np.mean(groups[first]) - np.mean(groups[second])) / math.sqrt(variance)
-    low, high = (scale * float(scipy.special.nctdtrinc(freedom, chance, apart / scale)) for chance in (1 - TAIL, TAIL))
-    return Interval(difference=(1 - 3 / (4 * freedom - 1)) * apart, low=low, high=high)
-
-
-def discoveries(p_values: Sequence[float], rate: float = 0.05) -> list[bool]:
-    """Tell which of several differences are significant at a false discovery rate of `rate`.
-
-    At most this share of the chosen differences is expected to be due to chance (Benjamini and Hochberg 1995).
-    """
-    count, ordered = len(p_values), sorted(p_values)
-    enough = (p for place, p in enumerate(ordered, start=1) if p * count / place <= rate)
-    most = max(enough, default=-1.0)  # it and all below it
-    return [p <= most for p in p_values]
+    apart = float(np.mean(first) - np.mean(second)) / math.sqrt(mean_variance)
+    return (1 - 3 / (4 * freedom - 1)) * apart
 
 
 def paired_bootstrap(first: Sequence[np.ndarray], second: Sequence[np.ndarray]) -> Interval:
@@ -215,39 +155,3 @@ def _exact_p(count: int, discordant: int) -> float:
         wider = [*orders, *[0] * (size - 1)]
         orders = [sum(wider[max(0, pairs - size + 1) : pairs + 1]) for pairs in range(len(wider))]
     return min(1.0, 2 * sum(orders[: discordant + 1]) / math.factorial(count))
-
-
-def ranks(samples: Sequence[Sequence[float]]) -> list[np.ndarray]:
-    """Replace each value by its rank among the values of all samples, from 1 on; ties have their mean rank."""
-    values = np.concatenate([np.asarray(sample, float) for sample in samples])
-    _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
-    ends = np.cumsum([len(sample) for sample in samples])
-    return np.split((np.cumsum(counts) - (counts - 1) / 2)[place], ends[:-1])
-
-
-def kruskal_wallis(samples: Sequence[Sequence[float]]) -> float:
-    """p value of samples from one distribution, by the sums of ranks: chi-squared, but exact for two samples.
-
-    For two it is the test of Wilcoxon, Mann and Whitney; of few values chi-squared would be too small. Not all values
-    may be equal.
-    """
-    ranked = ranks(samples)
-    if len(samples) == 2:
-        return _rank_sum_p(*ranked)
-    total, counts = sum(map(len, ranked)), np.unique(np.concatenate(ranked), return_counts=True)[1]
-    sums = [part.sum() ** 2 / len(part) for part in ranked]
-    statistic = 12 / (total * (total + 1)) * sum(sums) - 3 * (total + 1)
-    tied = 1 - (counts.astype(float) ** 3 - counts).sum() / (total**3 - total)
-    return float(scipy.special.chdtrc(len(samples) - 1, statistic / tied))
-
-
-def _rank_sum_p(first: np.ndarray, second: np.ndarray) -> float:
-    """Share of all divisions of the ranks whose sum on the first side is at least as far from its mean."""
-    doubled = np.round(2 * np.concatenate([first, second])).astype(int)  # ties have halves
-    ways = np.zeros((len(first) + 1, doubled.sum() + 1))  # by how many ranks were taken, and their sum
-    ways[0, 0] = 1
-    for rank in doubled:
-        ways[1:, rank:] += ways[:-1, :-rank].copy()
-    apart = np.abs(np.arange(len(ways[0])) - len(first) * doubled.mean())
-    far = apart >= abs(2 * first.sum() - len(first) * doubled.mean()) - 1e-9
-    return float(ways[-1, far].sum() / ways[-1].sum())

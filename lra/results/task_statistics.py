@@ -4,7 +4,6 @@ How well the task tells them apart, which are significantly better than no mixin
 a published one.
 """
 
-import itertools
 import math
 import statistics
 from collections import defaultdict
@@ -13,17 +12,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lra.results.comparison import baseline_row, rows_of
+from lra.results.cells import make_cell
+from lra.results.comparison import baseline_row, rows_of, seeds_of_rows
 from lra.results.reference import REFERENCES, in_benchmark_order, paper_attention, paper_settings
-from lra.results.significance import POOLED, Comparison, compare, in_words, significant
-from lra.results.statistics import (
-    LEAST_SEEDS_FOR_T,
-    kendall,
-    kendall_taus,
-    kruskal_wallis,
-    one_way_anova,
-    pooled_variance,
-)
+from lra.results.significance import Comparison, Seeds, compare, in_words, significant, significant_pairs
+from lra.results.statistics import kendall, kendall_taus, pooled_variance
 from lra.results.variants import group_by_variant
 from lra.runs.flatten_settings import flat_keys
 from lra.runs.schema import MIXERS, Record
@@ -60,45 +53,46 @@ def _accuracies(records: Iterable[Record]) -> list[float]:
 
 @dataclass(frozen=True, kw_only=True)
 class Separation:
-    """One-way ANOVA of test accuracies, and the Kruskal–Wallis test of their ranks; spreads in percentage points.
-
-    The ANOVA assumes normal accuracies with the same variance for all attentions. Where some seeds did not converge
-    they have neither; the test of ranks assumes neither.
+    """How far the methods of a task lie apart, and how many pairs of them differ significantly.
 
     Attributes:
-        between: standard deviation of the attentions' means. Without any difference it is 1/√seeds of `within`.
-        within: standard deviation over seeds, pooled over attentions.
-        best, worst: the attentions with the highest and the lowest mean.
+        between: standard deviation of the methods' means, in percentage points. Without any difference it is 1/√seeds
+            of `within`.
+        within: standard deviation over seeds, pooled over methods.
+        pairs: number of significantly different pairs of those that are compared over seeds.
+        compared: number of all pairs of these.
+        best, worst: the methods with the highest and the lowest mean.
     """
 
     between: float
     within: float
-    p_value: float
-    rank_p_value: float
+    pairs: int
+    compared: int
     best: str
     worst: str
 
     def __str__(self) -> str:
-        """`2.10 / 0.40 = 5.2, p = 0.001 and 0.02 (best nystrom, worst none)`."""
+        """`2.10 / 0.40 = 5.2, 7 of 10 pairs (best nystrom, worst none)`."""
         if not self.between and not self.within:
             return "all alike"
         ratio = self.between / self.within if self.within else math.inf
         ends = f"best {self.best}, worst {self.worst}"
-        chances = f"p = {self.p_value:.2g} and {self.rank_p_value:.2g}"
-        return f"{self.between:.2f} / {self.within:.2f} = {ratio:.1f}, {chances} ({ends})"
+        return f"{self.between:.2f} / {self.within:.2f} = {ratio:.1f}, {self.pairs} of {self.compared} pairs ({ends})"
 
 
-def separation(by_name: Mapping[str, Sequence[float]]) -> Separation:
-    """Compare two attentions or more, each with the accuracies (fractions) of two seeds or more."""
+def separation(by_name: Seeds, compared: Seeds) -> Separation:
+    """Measure how far two methods or more lie apart, each with the accuracies (fractions) of two seeds or more.
+
+    Pairs are of those that are `compared` over seeds.
+    """
     assert len(by_name) > 1
     assert all(len(seeds) >= LEAST_SEEDS_FOR_SPREAD for seeds in by_name.values())
-    means, samples = {name: statistics.mean(seeds) for name, seeds in by_name.items()}, list(by_name.values())
-    all_equal = len({*itertools.chain(*samples)}) == 1
+    means = {name: statistics.mean(seeds) for name, seeds in by_name.items()}
     return Separation(
         between=100 * statistics.stdev(means.values()),
-        within=100 * math.sqrt(pooled_variance(samples)[0]),
-        p_value=one_way_anova(samples),
-        rank_p_value=1.0 if all_equal else kruskal_wallis(samples),
+        within=100 * math.sqrt(pooled_variance(list(by_name.values()))[0]),
+        pairs=len(significant_pairs(compared)),
+        compared=math.comb(len(compared), 2),
         best=max(means, key=lambda name: means[name]),
         worst=min(means, key=lambda name: means[name]),
     )
@@ -106,11 +100,18 @@ def separation(by_name: Mapping[str, Sequence[float]]) -> Separation:
 
 def separation_by_task(records: Sequence[Record]) -> Mapping[str, Separation]:
     """By task; variants with one seed are left out, and tasks with fewer than two variants."""
-    several = {
-        task: {name: _accuracies(members) for name, members in rows.items() if len(members) >= LEAST_SEEDS_FOR_SPREAD}
-        for task, rows in rows_by_task(records).items()
-    }
-    return {task: separation(by_name) for task, by_name in several.items() if len(by_name) > 1}
+    separations = {}
+    for task, rows in rows_by_task(records).items():
+        several = {name: members for name, members in rows.items() if len(members) >= LEAST_SEEDS_FOR_SPREAD}
+        if len(several) > 1:
+            by_name = {name: _accuracies(members) for name, members in several.items()}
+            separations[task] = separation(by_name, _compared_over_seeds(several))
+    return separations
+
+
+def _compared_over_seeds(rows: Mapping[str, list[Record]]) -> Seeds:
+    """The accuracies, in percent, of the rows that are compared over seeds."""
+    return seeds_of_rows({name: make_cell(members, "paper") for name, members in rows.items()})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -120,19 +121,17 @@ class AboveNone:
     Attributes:
         points: for each compared row the difference of its mean from that of `none`, in percentage points.
         above: the rows that are significantly above `none`, in the order of the table.
-        tests: `POOLED` or `RANKS`; both where rows of other settings have a `none` of theirs.
-        not_compared: rows with fewer than three seeds, or whose `none` has fewer.
+        not_compared: rows with fewer than three seeds, or of which some seeds converged and others did not, or whose
+            `none` is such a row.
     """
 
     points: Mapping[str, float]
     above: tuple[str, ...]
-    tests: tuple[str, ...]
     not_compared: tuple[str, ...]
 
     def __str__(self) -> str:
-        """`2 of 5 by pooled t (full +1.07, nystrom +0.97)`; ranks have no points."""
-        names = [f"{name} {self.points[name]:+.2f}" if self.tests == (POOLED,) else name for name in self.above]
-        return in_words(names, of=len(self.points), tests=self.tests)
+        """`2 of 5 (full +1.07, nystrom +0.97)`."""
+        return in_words([f"{name} {self.points[name]:+.2f}" for name in self.above], of=len(self.points))
 
 
 def above_no_attention(records: Sequence[Record]) -> dict[str, AboveNone]:
@@ -152,18 +151,17 @@ def _above(families: list[dict[str, list[Record]]]) -> AboveNone:
     comparisons: list[Comparison] = []
     not_compared: list[str] = []
     for rows in families:
-        seeds = {name: _accuracies(members) for name, members in rows.items() if len(members) >= LEAST_SEEDS_FOR_T}
+        seeds = _compared_over_seeds(rows)
         floor = next((name for name in seeds if _is_none(rows[name])), None)
         others = [name for name in rows if not _is_none(rows[name])]
         not_compared += [name for name in others if floor is None or name not in seeds]
         if floor is not None and len(seeds) > 1:
             comparisons.append(compare(seeds, floor))
-    points = {name: 100 * apart.difference for each in comparisons for name, apart in each.differences.items()}
+    points = {name: apart.difference for each in comparisons for name, apart in each.differences.items()}
     differing = significant(comparisons)
     return AboveNone(
         points=points,
         above=tuple(name for name in points if name in differing and points[name] > 0),
-        tests=tuple(sorted({each.test for each in comparisons})),
         not_compared=tuple(not_compared),
     )
 

@@ -11,15 +11,15 @@
   lra compare show format=csv out=compare.csv
 
 The first attention is the baseline. Every other one is shown with its difference from the baseline and two 95 %
-intervals: over seeds (from three seeds on) and over test examples (bootstrap). The verdict over seeds is "significant"
-or "n.s." (not significant), by the tests of `lra table`: an omnibus test of all rows, then each against the baseline at
-a false discovery rate of 5 %; Hedges' g is the difference in standard deviations between seeds. With fewer than three
-seeds it is by the bootstrap: "on the test set". Where only some seeds converged, the table shows the seeds and no
-interval. "dev at equal time" is the best dev accuracy within the time of the fastest row's whole training. `plan` says
-how many seeds a difference of one point would need (80 % power), from the spread of the records below the folder of
-runs. Two figures go into the run group's folder, each as PNG, PDF and SVG: accuracy against time with the Pareto front,
-and the dev accuracy of every seed against the step. Notes name the runs that are not finished, and the convergence step
-of each seed.
+intervals: over seeds (from three seeds on) and over test examples (bootstrap). The verdict over seeds is "significant",
+by the rule of `lra table`: with a probability of 5 % any row is called so by chance, also where rows spread unequally;
+or "3 seeds cannot tell; 12 would", if 12 seeds of each row find such a difference with a probability of 80 %. Hedges' g
+is the difference in standard deviations between seeds. With fewer than three seeds the verdict is by the bootstrap: "on
+the test set". Where only some seeds converged, the table shows the seeds and no interval. "dev at equal time" is the
+best dev accuracy within the time of the fastest row's whole training. `plan` says how many seeds a difference of one
+point would need (80 % power), from the spread of the records below the folder of runs. Two figures go into the run
+group's folder, each as PNG, PDF and SVG: accuracy against time with the Pareto front, and the dev accuracy of every
+seed against the step. Notes name the runs that are not finished, and the convergence step of each seed.
 """
 
 from collections.abc import Sequence
@@ -33,7 +33,7 @@ from lra.results.comparison import baseline_row, comparison_table, contenders
 from lra.results.dev_curves import convergence_notes, dev_curves
 from lra.results.plot_comparison import plot_pareto
 from lra.results.plot_curves import plot_curves
-from lra.results.significance import seeds_note
+from lra.results.seeds_needed import seeds_note
 from lra.results.tables import TextTable
 from lra.results.variants import group_by_variant
 from lra.runs.collect import collect
