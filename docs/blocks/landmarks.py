@@ -10,7 +10,7 @@ from docs.blocks.markdown import ends, prose, table, table_printed, verdict
 from docs.blocks.published import records
 from lra.results.attention_sweep import LANDMARKS, sweep_points
 from lra.results.cells import make_cell
-from lra.results.dev_curves import convergence_step
+from lra.results.convergence import convergence_step
 from lra.results.statistics import kendall, kruskal_wallis
 from lra.results.tables import MISSING, number
 from lra.runs.schema import Record
@@ -27,7 +27,7 @@ def pathfinder() -> str:
     swept = sweep_points(records("short_landmarks"), LANDMARKS)
     points = [point for point in swept if point.attention_error is not None]
     errors = [point.attention_error[0] for point in points if point.attention_error is not None]
-    tau, p_value = kendall([point.cell.mean for point in points], errors)
+    tau, p_value = kendall([point.cell.central_value for point in points], errors)
     said = prose(
         f"Kendall's rank correlation of accuracy and *attention* over the {len(points)} numbers of landmarks:"
         f" τ {number(tau, sign=True)}, {verdict(p_value, '.2f')}"

@@ -46,15 +46,6 @@ def binomial_error(accuracy: float, examples: int) -> float:
     return math.sqrt(accuracy * (1 - accuracy) / examples)
 
 
-def converged(accuracy: float, majority_rate: float, examples: int, *, least: float = 0.0) -> bool:
-    """Tell whether an accuracy is at least `least`, and more than three standard errors above the majority class's.
-
-    The standard error is that of a test of `examples` examples by a model that guesses the majority class. Accuracies
-    are fractions in [0, 1].
-    """
-    return accuracy >= least and accuracy - majority_rate > 3 * binomial_error(majority_rate, examples)
-
-
 def variances_agree(groups: Sequence[Sequence[float]], alpha: float = 0.05) -> bool:
     """Tell whether Bartlett's test lets groups of two values or more pass for ones of equal variance.
 
