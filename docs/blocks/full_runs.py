@@ -8,7 +8,7 @@ from docs.blocks.markdown import ends, interval, joined, percent, prose, table, 
 from docs.blocks.published import accuracy, records
 from lra.results.cells import make_cell
 from lra.results.comparison import compare_over_seeds, verdict_over_seeds
-from lra.results.dev_curves import convergence_step
+from lra.results.convergence import converged, convergence_step
 from lra.results.reference import PAPER, paper_accuracy
 from lra.results.tables import MISSING, number
 from lra.results.variants import group_by_variant
@@ -61,8 +61,8 @@ def runs() -> str:
 
 def converged_runs() -> str:
     """Between which accuracies the runs that converged end."""
-    found = [record for record in records("listops") if convergence_step(record) is not None]
-    others = [record for record in records("listops") if convergence_step(record) is None]
+    found = [record for record in records("listops") if converged(record)]
+    others = [record for record in records("listops") if not converged(record)]
     return prose(
         f"Of the {len(found) + len(others)} full runs here {len(found)} converged and end at"
         f" {ends(map(accuracy, found))} %; the others end at {ends(map(accuracy, others))} %."

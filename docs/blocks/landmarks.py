@@ -11,7 +11,7 @@ from docs.blocks.markdown import ends, prose, table, table_printed, verdict
 from docs.blocks.published import records
 from lra.results.attention_sweep import LANDMARKS, sweep_points
 from lra.results.cells import make_cell
-from lra.results.dev_curves import convergence_step
+from lra.results.convergence import convergence_step
 from lra.results.significance import significant_pairs
 from lra.results.statistics import kendall
 from lra.results.tables import MISSING, number
@@ -29,7 +29,7 @@ def pathfinder() -> str:
     swept = sweep_points(records("short_landmarks"), LANDMARKS)
     points = [point for point in swept if point.attention_error is not None]
     errors = [point.attention_error[0] for point in points if point.attention_error is not None]
-    tau, p_value = kendall([point.cell.mean for point in points], errors)
+    tau, p_value = kendall([point.cell.central_value for point in points], errors)
     said = prose(
         f"Kendall's rank correlation of accuracy and *attention* over the {len(points)} numbers of landmarks:"
         f" τ {number(tau, sign=True)}, {verdict(p_value, '.2f')}"

@@ -5,7 +5,7 @@ from collections import Counter
 from docs.blocks.markdown import prose, table, table_printed
 from docs.blocks.published import by_task
 from docs.blocks.two_tables import TwoTables
-from lra.results.dev_curves import convergence_step
+from lra.results import convergence
 from lra.runs.schema import Record
 
 TRIALS, FILE = "short_tune", "short_tuned"
@@ -35,7 +35,7 @@ def converged() -> str:
     """How many trials of each method converged, by task."""
     rows = []
     for task, of_task in trials().items():
-        counts = Counter(each["identity"]["attention"] for each in of_task if convergence_step(each) is not None)
+        counts = Counter(each["identity"]["attention"] for each in of_task if convergence.converged(each))
         rows.append((task, *(str(counts[method]) for method in METHODS)))
     return table(("trials that converged", *(f"`{method}`" for method in METHODS)), rows)
 

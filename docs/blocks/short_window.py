@@ -33,6 +33,6 @@ def ranges() -> str:
     for task, of_task in by_task(FILE).items():
         (found,) = sweep_ranges(sweep_points(of_task, WINDOW), WINDOW).values()
         length = load_config("train", ["size=short", f"task={task}"]).task.spec.seq_len
-        gain = f"{number(found.gain, sign=True)} ± {number(found.error)}"
+        gain = MISSING if found.gain is None else f"{number(found.gain, sign=True)} ± {number(found.error)}"
         rows.append((task, f"{length:,}", gain, str(found).partition(";")[0]))
     return table(("task", "positions", "exact − `none`, ± standard error", "range [95 %]"), rows)

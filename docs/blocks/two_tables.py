@@ -1,11 +1,12 @@
 """What the documents say of two tables of the same methods: gains, and whether the order of methods is another."""
 
 import math
-import statistics
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from docs.blocks.markdown import joined, prose, table, verdict
-from docs.blocks.published import accuracy, cells, records
+from docs.blocks.published import records
+from lra.results.cells import TableCell, make_cell
+from lra.results.convergence import seeds_text
 from lra.results.reference import in_benchmark_order
 from lra.results.significance import Pair, significant_pairs
 from lra.results.statistics import LEAST_SEEDS_FOR_T
@@ -14,7 +15,8 @@ from lra.results.task_statistics import rank_agreement
 from lra.runs.schema import Record
 from lra.verbs.show_choices import choices
 
-Accuracies = dict[str, list[float]]  # in percent, by method, over seeds
+Accuracies = Mapping[str, Sequence[float]]  # in percent, by method, over seeds
+Cells = dict[str, TableCell]  # by method
 
 
 class TwoTables:
@@ -28,9 +30,9 @@ class TwoTables:
     def __init__(self, files: tuple[str, str], names: tuple[str, str]):
         self.files, self.names = files, names
 
-    def _by_task(self) -> dict[str, tuple[Accuracies, Accuracies]]:
-        """The test accuracies in both tables, by task."""
-        before, after = (_accuracies(records(name)) for name in self.files)
+    def _by_task(self) -> dict[str, tuple[Cells, Cells]]:
+        """The cells of both tables, by task."""
+        before, after = (_cells(records(name)) for name in self.files)
         return {
             task: ({method: before[task][method] for method in after[task]}, after[task])
             for task in in_benchmark_order(after)
@@ -40,45 +42,51 @@ class TwoTables:
         """The methods from the best to the worst in both tables, and how alike the two orders are."""
         rows, paragraphs = [], []
         for task, (old, new) in self._by_task().items():
-            order = rank_agreement(list(new.values()), [statistics.fmean(seeds) for seeds in old.values()])
+            accuracies = [[*cell.accuracies] for cell in new.values()]
+            order = rank_agreement(accuracies, [cell.central_value for cell in old.values()])
             tau = f"{order.tau:+.2f}" + ("" if order.low is None else f" [{order.low:+.2f}, {order.high:+.2f}]")
             rows.append((task, _in_order(old), _in_order(new), tau.replace("-", "−"), verdict(order.p_value, ".2f")))
-            alike = "the same order of means" if order.tau == 1 else "another order of means"
-            change = change_of_order(old, new, self.names, left_out=self._partly_converged(task))
+            alike = "the same order" if order.tau == 1 else "another order"
+            mixed = {name for cells in (old, new) for name, cell in cells.items() if cell.partly_converged}
+            change = change_of_order(_accuracies(old), _accuracies(new), self.names, left_out=mixed)
             paragraphs.append(f"**{choices('task')[task]['display']}: {alike}**; {change}.")
         columns = ("task", *self.names, "τ [95 % of resampled seeds]", "p")
         return "\n\n".join([table(columns, rows), *map(prose, paragraphs)])
 
-    def _partly_converged(self, task: str) -> set[str]:
-        """The methods of which, in one of the tables, some seeds converged and others did not."""
-        found = set()
-        for name in self.files:
-            of_task = cells([record for record in records(name) if record["identity"]["task"] == task])
-            found |= {row.partition(" (")[0] for row, cell in of_task.items() if cell.partly_converged}
-        return found
-
     def gains(self) -> str:
-        """By how many points the mean of each method is higher in the second table."""
+        """By how many points the number that stands for each method's seeds is higher in the second table."""
         by_task = self._by_task()
         rows = []
         for method in sorted({method for _, new in by_task.values() for method in new}):
             tables = [(old.get(method), new.get(method)) for old, new in by_task.values()]
-            gains = [statistics.fmean(new) - statistics.fmean(old) if old and new else None for old, new in tables]
+            gains = [new.central_value - old.central_value if old and new else None for old, new in tables]
             rows.append((f"`{method}`", *(number(gain, sign=True) for gain in gains)))
         return table(("method", *by_task), rows)
 
 
-def _accuracies(found: Iterable[Record]) -> dict[str, Accuracies]:
-    by_task: dict[str, Accuracies] = {}
+def _cells(found: Iterable[Record]) -> dict[str, Cells]:
+    by_task: dict[str, dict[str, list[Record]]] = {}
     for record in sorted(found, key=lambda record: record["identity"]["seed"]):
         identity = record["identity"]
-        by_task.setdefault(identity["task"], {}).setdefault(identity["attention"], []).append(accuracy(record))
-    return by_task
+        by_task.setdefault(identity["task"], {}).setdefault(identity["attention"], []).append(record)
+    return {
+        task: {method: make_cell(members, "paper") for method, members in of_task.items()}
+        for task, of_task in by_task.items()
+    }
 
 
-def _in_order(seeds: Accuracies) -> str:
-    means = {method: statistics.fmean(values) for method, values in seeds.items()}
-    return ", ".join(f"{method} {means[method]:.2f}" for method in sorted(means, key=means.__getitem__, reverse=True))
+def _accuracies(cells: Cells) -> Accuracies:
+    return {method: cell.accuracies for method, cell in cells.items()}
+
+
+def _in_order(cells: Cells) -> str:
+    """The methods from the best to the worst, each with its number; with its range where only some seeds converged."""
+    shown = {
+        method: seeds_text(cell.accuracies, cell.converged) if cell.partly_converged else f"{cell.central_value:.2f}"
+        for method, cell in cells.items()
+    }
+    order = sorted(cells, key=lambda method: cells[method].central_value, reverse=True)
+    return ", ".join(f"{method} {shown[method]}" for method in order)
 
 
 def change_of_order(old: Accuracies, new: Accuracies, names: tuple[str, str], *, left_out: Collection[str] = ()) -> str:

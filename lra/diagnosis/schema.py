@@ -5,7 +5,7 @@ Errors are relative to the exact value and at least 0; every number of a head is
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NotRequired
 
 from pydantic import ConfigDict, Field, TypeAdapter, with_config
 from typing_extensions import TypedDict
@@ -109,12 +109,16 @@ class DiagnosisSubject(TypedDict):
 
 @with_config(STRICT)
 class Diagnosis(TypedDict):
-    """The whole file: `layers` holds the heads of each layer; `swaps` is empty for a fresh model."""
+    """The whole file: `layers` holds the heads of each layer; `swaps` is empty for a fresh model.
+
+    `answer`: what the page and the terminal say of these numbers, in sentences; files of earlier versions lack it.
+    """
 
     version: int
     subject: DiagnosisSubject
     layers: list[list[Head]]
     swaps: list[Swap]
+    answer: NotRequired[list[str]]
 
 
 ADAPTER: TypeAdapter[Diagnosis] = TypeAdapter(Diagnosis)

@@ -1,18 +1,22 @@
 """What the page and the terminal say: the answer in sentences, and the tables."""
 
 from lra.diagnosis.schema import Diagnosis, Head, Swap
+from lra.results.convergence import is_converged
 from lra.results.tables import MISSING, TextTable
 
 SMALL_ERROR = 0.1  # relative error of the attention matrices up to which they count as close to the exact ones
 ROUNDING_ERROR = 1e-5
 MOSTLY = 0.9  # part of the gain from attention from which on exact attention does nearly as well
-VERDICTS = {
+VERDICTS = {  # each says what was measured, and no more
+    "majority": "The model is not above the majority class: train it first. Its accuracies do not show whether the"
+    " approximation error matters.",
     "exact": "The model uses exact attention. The other numbers are those of Nyström attention in its place.",
-    "needless": "The model is not significantly worse without attention. So the approximation error does not matter.",
-    "harmful": "Exact attention is significantly better, even without training. So the error costs accuracy.",
-    "close": "The attention matrices are close to exact. So the model works because it approximates softmax.",
-    "unused": "The attention matrices are not close to exact. So the model hardly uses what the error changes.",
-    "adapted": "Exact attention is significantly worse. So training has adapted the weights to the error.",
+    "harmful": "Exact attention is significantly better, even without training: their error costs accuracy.",
+    "needless": "The model is not significantly worse without attention, so its accuracies do not show whether the"
+    " approximation error matters.",
+    "close": "The attention matrices are close to exact, and their error matters little for this accuracy.",
+    "unused": "The attention matrices are not close to exact, but their error matters little for this accuracy.",
+    "adapted": "Exact attention is significantly worse: the weights depend on the error that they were trained with.",
 }
 HEAD_COLUMNS = {
     "matrix_error": "matrix error",
@@ -55,14 +59,16 @@ def is_nothing(swap: Swap) -> bool:
 
 def verdict(diagnosis: Diagnosis) -> str:
     """Choose the key of `VERDICTS` that the errors of a trained model's attention and its swaps lead to."""
-    errors = [head["matrix_error"] for head in all_heads(diagnosis)]
-    exact, none = (swap_of(diagnosis, name) for name in ("exact", "none"))
+    errors, subject = [head["matrix_error"] for head in all_heads(diagnosis)], diagnosis["subject"]
+    trained, exact, none = (swap_of(diagnosis, name) for name in ("trained", "exact", "none"))
+    if not is_converged(trained["accuracy"], subject["majority_rate"], subject["examples"]):
+        return "majority"
     if max(errors) < ROUNDING_ERROR:
         return "exact"
-    if is_nothing(none) or none["difference"] > 0:
-        return "needless"
     if exact["difference"] > 0 and not is_nothing(exact):
         return "harmful"
+    if is_nothing(none) or none["difference"] > 0:
+        return "needless"
     if not is_nothing(exact) and retained(diagnosis) < MOSTLY:
         return "adapted"
     return "close" if sum(errors) / len(errors) <= SMALL_ERROR else "unused"
@@ -102,9 +108,11 @@ def answer(diagnosis: Diagnosis) -> list[str]:
         f" {_percent(none)} without attention ({_points(none)}).",
     ]
     if kind in ("close", "unused", "adapted"):
-        sentences.append(f"So exact attention retains {retained(diagnosis):.0%} of the accuracy gained by attention.")
+        worse = "" if is_nothing(exact) or kind == "adapted" else " It is significantly worse all the same."
+        part = f"{retained(diagnosis):.0%} of the accuracy gained by attention"
+        sentences.append(f"Exact attention retains {part}.{worse}")
     sentences.append(VERDICTS[kind])
-    if fewest is not None:
+    if fewest is not None and kind != "majority":
         sentences.append(f"The fewest landmarks within two standard errors of the accuracy as trained: {fewest}.")
     return sentences
 

@@ -13,7 +13,8 @@ from lra.results.conditions import (
     unrecorded_notes,
     without_stand_ins,
 )
-from lra.results.reference import SOURCES, TASKS, TOLERANCE_POINTS, convergence_rule, in_benchmark_order, shorten
+from lra.results.convergence import convergence_rule
+from lra.results.reference import SOURCES, TASKS, TOLERANCE_POINTS, in_benchmark_order, shorten
 from lra.results.significance import RULE
 from lra.results.statistics import LEAST_SEEDS_FOR_T
 from lra.results.tables import MISSING, TextTable, mean_and_std, number
@@ -145,7 +146,7 @@ def _details(records: list[Record], rows: list[Row], reference: str) -> list[str
         if cell is not None and cell.converged < cell.count
     ]
     if cells:
-        details.append(f"Seeds that did not converge: {'; '.join(cells)}. Converged: {convergence_rule(tasks)}.")
+        details.append(f"Seeds that did not converge: {'; '.join(cells)}. Converged: {convergence_rule(records)}.")
     if {record["identity"]["size"] for record in records} != {"full"}:
         details += _statistics_notes(records, reference)
     return details

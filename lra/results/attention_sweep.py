@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from lra.results.cells import TableCell, cell_note, make_cell
-from lra.results.dev_curves import convergence_step, has_judged_curve
+from lra.results.convergence import convergence_step, has_judged_curve
 from lra.results.statistics import CONFIDENCE, sample_std, student, welch
 from lra.results.tables import TextTable, number
 from lra.results.task_statistics import NO_ATTENTION, other_settings_by_record
@@ -73,8 +73,8 @@ class Point:
     Attributes:
         number: of landmarks, say; 0 if the records do not hold it, None for an attention without it.
         other_settings: those that tell its row from others and that are not the attention's.
-        convergence_steps: by seed, the step from which on all dev passes are converged; None for one that did not
-            converge. Empty if no record holds its dev curve.
+        convergence_steps: by seed, the step at which it converged; None for one that did not. Empty if no record holds
+            its dev curve.
         pinv_residual, attention_error: mean and standard deviation (None for one seed) over seeds; None if no record
             holds the error.
     """
@@ -215,8 +215,17 @@ def sweep_ranges(points: list[Point], swept: SweptNumber) -> dict[str, Range]:
         cells = [[point.cell for point in alike if point.method == end] for end in (NO_ATTENTION, EXACT)]
         none, exact = (of_end[0].accuracies if len(of_end) == 1 else () for of_end in cells)
         widths = {point.number: point.cell.accuracies for point in of_name if point.number}
-        ranges[name] = attention_range(none, exact, widths)
+        mixed = [end for end, of_end in zip(("none", "exact attention"), cells, strict=True) if _is_mixed(of_end)]
+        ranges[name] = (
+            Range(why=f"only some seeds of {' and of '.join(mixed)} converged, so their mean is near no seed")
+            if mixed
+            else attention_range(none, exact, widths)
+        )
     return ranges
+
+
+def _is_mixed(cells: Sequence[TableCell]) -> bool:
+    return any(cell.partly_converged for cell in cells)
 
 
 def sweep_table(points: list[Point], swept: SweptNumber, *, title: str) -> TextTable:
@@ -241,7 +250,8 @@ def sweep_table(points: list[Point], swept: SweptNumber, *, title: str) -> TextT
         *(f"{'Range' if len(ranges) == 1 else f'Range of {name}'}: {found}." for name, found in ranges.items()),
         *([RANGE_NOTE] if ranges else []),
         f"{legend}; memory: peak of the process.",
-        "converged at step: for each seed, the first dev pass from which on all are converged; –: it did not converge.",
+        "converged at step: for each seed, the first dev pass from which on all are converged, up to the best one; –:"
+        " the seed did not converge.",
     ]
     if swept.approximates:
         notes.append(
@@ -271,6 +281,10 @@ def _numbers(point: Point, swept: SweptNumber, found: Range | None) -> dict[str,
         "count": cell.count,
         "mean": cell.mean,
         "std": cell.std,
+        "converged": cell.converged,
+        "median": cell.median,
+        "lowest": min(cell.accuracies),
+        "highest": max(cell.accuracies),
         "convergence_steps": " ".join(str(step or "–") for step in point.convergence_steps.values()),
         "seconds_per_step": 1 / cell.steps_per_second,
         "peak_memory_bytes": cell.peak_memory_bytes,

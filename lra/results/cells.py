@@ -5,8 +5,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from lra.results.conditions import MARKS
+from lra.results.convergence import central_value, converged, on_both_sides, seeds_text
 from lra.results.reference import (
-    CONVERGED_FROM,
     TASKS,
     TOLERANCE_POINTS,
     deviations_from_paper,
@@ -14,8 +14,8 @@ from lra.results.reference import (
     published_accuracy_for,
     published_in_family,
 )
-from lra.results.statistics import binomial_error, converged, sample_std
-from lra.results.tables import MISSING, mean_and_std
+from lra.results.statistics import binomial_error, sample_std
+from lra.results.tables import MISSING
 from lra.results.variants import group_by_variant
 from lra.runs.schema import Record
 
@@ -34,8 +34,7 @@ class TableCell:
         deviations: how the runs differ from the paper's run, if the paper has one for this cell.
         inside: whether the mean is within the tolerance around the paper's accuracy; None if it is not compared with
             it.
-        converged: number of seeds that are more than three standard errors above the majority class, and at least at
-            the task's `CONVERGED_FROM`.
+        converged: number of seeds that converged, by the rule of `lra.results.convergence`.
         hours, steps_per_second: training of the fastest seed, because other work on the machine can only slow a run.
         peak_memory_bytes: mean over seeds.
         origins: origins of the data, such as `official`.
@@ -65,9 +64,7 @@ class TableCell:
 
     def __str__(self) -> str:
         """`37.00 ± 1.00 (3)`, or `36.85 [18.20, 37.75] (5)` with some seeds converged; `cell_note` explains both."""
-        if self.partly_converged:
-            return f"{self.central_value:.2f} [{min(self.accuracies):.2f}, {max(self.accuracies):.2f}] ({self.count})"
-        return f"{mean_and_std(self.mean, self.std)} ({self.count})"
+        return f"{seeds_text(self.accuracies, self.converged)} ({self.count})"
 
     @property
     def with_origin_marks(self) -> str:
@@ -77,7 +74,7 @@ class TableCell:
     @property
     def partly_converged(self) -> bool:
         """Whether some seeds converged and others did not, so that their mean is near no seed."""
-        return 0 < self.converged < self.count
+        return on_both_sides(self.converged, self.count)
 
     @property
     def median(self) -> float:
@@ -87,7 +84,7 @@ class TableCell:
     @property
     def central_value(self) -> float:
         """The number that stands for the seeds: their mean, or the median where only some converged."""
-        return self.median if self.partly_converged else self.mean
+        return central_value(self.accuracies, self.converged)
 
     @property
     def verdict(self) -> str:
@@ -120,9 +117,9 @@ class Row:
 
     @property
     def average(self) -> float | None:
-        """Mean of the five tasks' accuracies in percent; None unless each of them has an accuracy."""
-        means = [cell.mean for cell in self._of_five if cell is not None]
-        return statistics.fmean(means) if len(means) == len(TASKS) else None
+        """Mean of the five tasks' numbers that the table shows, in percent; None unless each of them has one."""
+        shown = [cell.central_value for cell in self._of_five if cell is not None]
+        return statistics.fmean(shown) if len(shown) == len(TASKS) else None
 
     @property
     def average_reference(self) -> float | None:
@@ -176,7 +173,6 @@ def make_cell(records: list[Record], reference: str) -> TableCell:
     reference_accuracy = references.pop() if len(references) == 1 else None
     deviations = next(filter(None, map(deviations_from_paper, records)), []) if reference == "paper" else []
     searches = {record["settings"]["tuned"]["tried"] for record in records if "tuned" in record["settings"]}
-    least = CONVERGED_FROM.get(identity["task"], 0.0)
     tolerance = TOLERANCE_POINTS.get(identity["task"]) if reference == "paper" else None
     return TableCell(
         accuracies=tuple(accuracies),
@@ -187,10 +183,7 @@ def make_cell(records: list[Record], reference: str) -> TableCell:
         reference_std=None if reference_accuracy is None else published_in_family(records[0], reference)[1],
         deviations=tuple(deviations) if paper_accuracy(identity["attention"], identity["task"]) is not None else (),
         inside=None if reference_accuracy is None or tolerance is None else abs(mean - reference_accuracy) <= tolerance,
-        converged=sum(
-            converged(outcome["test_accuracy"], outcome["majority_rate"], outcome["test_examples"], least=least)
-            for outcome in outcomes
-        ),
+        converged=sum(map(converged, records)),
         parameters=costs[0]["parameters"],
         hours=min(cost["train_seconds"] for cost in costs) / 3600,
         steps_per_second=max(cost["steps_per_second"] for cost in costs),

@@ -7,8 +7,9 @@ from typing import Any
 
 from lra.results.cells import TRIED, TableCell, cell_note, make_cell, places_of_best
 from lra.results.conditions import method_column
+from lra.results.convergence import convergence_rule
 from lra.results.dev_curves import FLOPS, SECONDS, EqualCost, at_equal_cost, dev_curves
-from lra.results.reference import PAPER, TASKS, TEST_EXAMPLES, convergence_rule
+from lra.results.reference import PAPER, TASKS, TEST_EXAMPLES
 from lra.results.seeds_needed import cannot_tell, few_seeds
 from lra.results.significance import RULE, Comparison, Seeds, compare, in_words, significant
 from lra.results.statistics import LEAST_SEEDS_FOR_T, Interval, binomial_error, paired_bootstrap
@@ -228,8 +229,9 @@ def _equal_costs(records: list[Record], compared: list[Contender], step_flops: M
     """Dev accuracies at equal training time, if all ran on one kind of device, and at equal FLOPs, by column."""
     one_device = len({record["cost"]["device"] for record in records}) == 1
     seconds = {each.name: 1 / each.cell.steps_per_second for each in compared if one_device}
-    curves = dev_curves(records)
-    return {SECONDS: at_equal_cost(curves, seconds), FLOPS: at_equal_cost(curves, step_flops)}
+    curves, like = dev_curves(records), next(iter(records), None)
+    costs = {SECONDS: seconds, FLOPS: step_flops}
+    return {column: at_equal_cost(curves, of_steps, like=like) for column, of_steps in costs.items()}
 
 
 def _equal_cost_notes(equal: EqualCosts) -> list[str]:
@@ -239,7 +241,9 @@ def _equal_cost_notes(equal: EqualCosts) -> list[str]:
         for column, cost in equal.items()
         if cost
     ]
-    return [f"Best dev accuracy of what the cheapest row costs: {'; '.join(within)}."] if within else []
+    mixed = any(cost and cost.has_rows_on_both_sides for cost in equal.values())
+    ranges = "; m [low, high]: median and range, where only some seeds had converged by then" if mixed else ""
+    return [f"Best dev accuracy of what the cheapest row costs: {'; '.join(within)}{ranges}."] if within else []
 
 
 def _seeds(contender: Contender) -> str:
@@ -285,7 +289,7 @@ def _details(
         "Δ over examples: of the seeds that both have, bootstrap over test examples, for these trained models only."
         f" {EFFECT}: Δ over seeds in standard deviations between the seeds of both rows.",
         *_equal_cost_notes(equal),
-        f"converged: {convergence_rule([task])}.",
+        f"converged: {convergence_rule(records)}.",
         "s/step: fastest seed, dev passes included. MiB: peak memory of the process.",
         *([paper_noise()] if task in TASKS else []),
     ]
@@ -324,7 +328,7 @@ def _numbers(contender: Contender, equal: EqualCosts) -> dict[str, object]:
             flat[f"{name}_{end}"] = None if interval is None else getattr(interval, end)
     return flat | {
         **{
-            column.lower().replace(" ", "_"): cost.mean(contender.name) if cost else None
+            column.lower().replace(" ", "_"): cost.value(contender.name) if cost else None
             for column, cost in equal.items()
         },
         "effect": contender.effect,

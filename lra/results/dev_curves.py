@@ -1,17 +1,20 @@
-"""What the dev curves of runs tell: when each converges, also among published runs, and what was reached at equal cost.
+"""What the dev curves of runs tell: when each converges, its place among published runs, what equal cost reaches."""
 
-Each run begins on a plateau, where it guesses the majority class, and may not leave it.
-"""
-
-import statistics
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from lra.results.reference import CONVERGED_FROM
-from lra.results.statistics import converged, sample_std
-from lra.results.tables import mean_and_std
+from lra.results.convergence import (
+    central_value,
+    convergence_step,
+    dev_converged,
+    has_judged_curve,
+    on_both_sides,
+    seeds_text,
+    step_of_curve,
+)
+from lra.results.tables import MISSING
 from lra.results.variants import group_by_variant
 from lra.runs.collect import collect
 from lra.runs.flatten_settings import hash_of
@@ -37,35 +40,12 @@ def dev_curves(records: list[Record]) -> dict[str, dict[int, DevCurve]]:
     return {name: seeds for name, seeds in curves.items() if seeds}
 
 
-def has_judged_curve(record: Record) -> bool:
-    """Tell whether a record has a dev curve, and the number of dev examples that says which passes are converged."""
-    return {"dev_curve", "dev_examples"} <= record["outcome"].keys()
-
-
-def convergence_step(record: Record) -> int | None:
-    """The step of the first dev pass from which on all count as converged, as test accuracies do in a table.
-
-    The rate of the majority class is that of the test split.
-
-    Returns:
-        None for a run whose last dev pass does not, and for a record without `dev_curve` or `dev_examples`.
-    """
-    outcome, least = record["outcome"], CONVERGED_FROM.get(record["identity"]["task"], 0.0)
-    since = None
-    for step, accuracy in _passes(outcome["dev_curve"]) if has_judged_curve(record) else ():
-        if not converged(accuracy, outcome["majority_rate"], outcome["dev_examples"], least=least):
-            since = None
-        elif since is None:
-            since = step
-    return since
-
-
 def _passes(curve: DevCurve) -> list[tuple[int, float]]:
     return list(zip(curve["step"], curve["accuracy"], strict=True))
 
 
 def convergence_notes(records: list[Record]) -> list[str]:
-    """One note: how many seeds of each variant converged by their dev accuracy, and after how many steps.
+    """One note: how many seeds of each variant converged, and after how many steps.
 
     Records without a dev curve or without the number of dev examples are not counted; no note if there are no others.
     """
@@ -79,7 +59,7 @@ def convergence_notes(records: list[Record]) -> list[str]:
     if not lines:
         return []
     return [
-        "Convergence step of each seed (the first dev pass from which on all dev accuracies are converged):"
+        "Convergence step of each seed (the first dev pass from which on all are converged, up to the best one):"
         f" {'; '.join(lines)}."
     ]
 
@@ -91,26 +71,38 @@ class EqualCost:
     Attributes:
         budget: the cost of all steps of `cheapest`, in seconds or FLOPs.
         accuracies: in percent, of each seed; without rows that had no dev pass by then.
+        converged: number of seeds of each row that had converged by then; empty if that is not known.
     """
 
     budget: float
     cheapest: str
     accuracies: Mapping[str, list[float]]
+    converged: Mapping[str, int] = field(default_factory=dict)
 
-    def mean(self, name: str) -> float | None:
-        """The mean over a row's seeds."""
-        return statistics.fmean(self.accuracies[name]) if name in self.accuracies else None
+    def value(self, name: str) -> float | None:
+        """The number that stands for a row's seeds: the mean, or the median where only some had converged."""
+        return central_value(self.accuracies[name], self.converged.get(name, 0)) if name in self.accuracies else None
 
     def cell(self, name: str) -> str:
-        """A row's mean and standard deviation over its seeds: `31.20 ± 0.40`."""
-        return mean_and_std(self.mean(name), sample_std(self.accuracies.get(name, ())))
+        """A row's seeds: `31.20 ± 0.40`, or `50.25 [50.25, 90.60]` where only some had converged."""
+        if name not in self.accuracies:
+            return MISSING
+        return seeds_text(self.accuracies[name], self.converged.get(name, 0))
+
+    @property
+    def has_rows_on_both_sides(self) -> bool:
+        """Whether only some seeds of a row had converged by then."""
+        return any(on_both_sides(count, len(self.accuracies[name])) for name, count in self.converged.items())
 
 
-def at_equal_cost(curves: Mapping[str, Mapping[int, DevCurve]], step_costs: Mapping[str, float]) -> EqualCost | None:
+def at_equal_cost(
+    curves: Mapping[str, Mapping[int, DevCurve]], step_costs: Mapping[str, float], *, like: Record | None = None
+) -> EqualCost | None:
     """Read from the dev curves of each row, by seed, what was reached at the cost of the cheapest row.
 
-    `step_costs` has the cost of a training step of each row. Between two dev passes the earlier one counts. None for
-    fewer than two rows that have both.
+    `step_costs` has the cost of a training step of each row. Between two dev passes the earlier one counts. `like`, a
+    record of the same task, size and data, says which accuracies are those of converged runs. None for fewer than two
+    rows that have both a curve and a cost.
     """
     ends = {
         name: step_costs[name] * max(curve["step"][-1] for curve in seeds.values())
@@ -126,7 +118,11 @@ def at_equal_cost(curves: Mapping[str, Mapping[int, DevCurve]], step_costs: Mapp
         by_then = [[accuracy for step, accuracy in _passes(curve) if step <= last] for curve in curves[name].values()]
         if all(by_then):
             reached[name] = [100 * max(accuracies) for accuracies in by_then]
-    return EqualCost(budget=ends[cheapest], cheapest=cheapest, accuracies=reached)
+    converged = {}
+    if like is not None and has_judged_curve(like):
+        for name, accuracies in reached.items():
+            converged[name] = sum(dev_converged(accuracy / 100, like) for accuracy in accuracies)
+    return EqualCost(budget=ends[cheapest], cheapest=cheapest, accuracies=reached, converged=converged)
 
 
 class Place(NamedTuple):
@@ -169,7 +165,7 @@ def place_among(curve: DevCurve, references: Sequence[Record]) -> Place:
     if not references or not curve["step"]:
         return Place()
     example, last = references[0], curve["step"][-1]
-    own = convergence_step({**example, "outcome": {**example["outcome"], "dev_curve": curve}})
+    own = step_of_curve(curve, example)
     steps = [step for record in references if (step := convergence_step(record)) is not None]
     before = [step for step in steps if step <= (last if own is None else own)]
     counted = f"{len(before)} of {len(references)} reference seeds had"

@@ -23,7 +23,7 @@ HEIGHT, HEIGHTS = 4.6, (1.3, 1.0, 1.0)  # inches of three rows, and their parts 
 def plot_sweep(points: list[Point], swept: SweptNumber, path: Path, *, title: str, majority_rate: float) -> Path:
     """Draw accuracy, convergence and time into a file, with names beside the lines of accuracy; memory and errors too.
 
-    That line is the median over seeds, so that one seed of three that did not converge does not move it; dots are the
+    That line is the number of the table: the mean over seeds, or the median where only some converged; dots are the
     seeds. Attentions without the number, such as exact attention, are horizontal lines. Bars of the errors are standard
     deviations over seeds. A cross is a seed that did not converge. An upright line is the range. Memory and errors are
     of a sweep that `approximates`.
@@ -38,7 +38,7 @@ def plot_sweep(points: list[Point], swept: SweptNumber, path: Path, *, title: st
         height_ratios=heights,
     )
     curves: list[tuple[str, str, Callable[[Point], Value]]] = [
-        ("accuracy", "-", lambda point: (point.cell.median, None)),
+        ("accuracy", "-", lambda point: (point.cell.central_value, None)),
         ("seconds", "-", lambda point: (1 / point.cell.steps_per_second, None)),
         ("memory", "-", lambda point: (point.cell.peak_memory_bytes / 2**20, None)),
         ("errors", "-", lambda point: point.attention_error),
@@ -61,18 +61,21 @@ def plot_sweep(points: list[Point], swept: SweptNumber, path: Path, *, title: st
             _draw_seeds(axes["convergence"], point, failed, colour, marker="x")
             failed_kinds |= {point.method if point.number is None else ""} if failed else set()
             if point.number is None:
-                levels += [point.cell.median, *point.cell.accuracies]
-        medians = [(point.number, point.cell.median) for point in of_name]
-        segments += [Bbox([[x or LEFT, y], [to or RIGHT, height]]) for (x, y), (to, height) in pairwise(medians)]
+                levels += [point.cell.central_value, *point.cell.accuracies]
+        heights_of = [(point.number, point.cell.central_value) for point in of_name]
+        segments += [Bbox([[x or LEFT, y], [to or RIGHT, height]]) for (x, y), (to, height) in pairwise(heights_of)]
         place = of_name[len(of_name) // 2]
         at = place.number or (math.sqrt(min(counts) * max(counts)) if counts else 1)
         shown = plots.short_name(name.replace("full", "exact attention", 1) if place.number is None else name)
-        labels.append(plots.Label(at, place.cell.median, shown, colour))
+        labels.append(plots.Label(at, place.cell.central_value, shown, colour))
     plots.majority_line(axes["accuracy"], majority_rate)
     _set_axes(axes, counts, swept.head)
     text = f"majority class {100 * majority_rate:.1f}"
     labels.append(plots.Label(max(counts, default=1), 100 * majority_rate, text, plots.QUIET))
-    marks = f"Lines: medians of the seeds{' (errors: means, bars SD)' * swept.approximates}; dots: seeds."
+    mixed = any(point.cell.partly_converged for point in points)
+    medians = ", or medians where only some converged" if mixed else ""
+    bars = " (errors: with bars of SD)" if swept.approximates else ""
+    marks = f"Lines: means of the seeds{medians}{bars}; dots: seeds."
     shown_as = {"": "crosses", EXACT: "a dotted line of exact attention"}
     failed_as = " or ".join(shown_as.get(kind, f"a dotted line of {kind}") for kind in sorted(failed_kinds))
     crosses = f"A seed that did not converge: {failed_as}." if failed_as else ""

@@ -39,16 +39,6 @@ TEST_EXAMPLES = {"listops": 2000, "text": 25_000, "retrieval": 17_437, "image": 
 # as wide as what other labs' tables usually differ by.
 TOLERANCE_POINTS: dict[str, float] = {"listops": 2.0, "text": 2.5, "retrieval": 1.5, "image": 2.0, "pathfinder": 4.0}
 
-# Accuracy that a run on a task needs to count as converged, beside being clear of the majority class. On ListOps a
-# model that mixes no tokens (attention=none) is clear of it too, by two or three points.
-CONVERGED_FROM: dict[str, float] = {"listops": 0.25}
-
-
-def convergence_rule(tasks: Iterable[str]) -> str:
-    """Word when a run on one of some tasks counts as converged."""
-    least = "".join(f", and on ListOps at least {CONVERGED_FROM[task]:.0%}" for task in tasks if task in CONVERGED_FROM)
-    return f"more than three standard errors above the majority class{least}".replace("%", " %")
-
 
 def in_benchmark_order(tasks: Iterable[str]) -> tuple[str, ...]:
     """Put tasks into the order of the benchmark's table, each once; other tasks come last, by name."""

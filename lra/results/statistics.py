@@ -41,15 +41,6 @@ def binomial_error(accuracy: float, examples: int) -> float:
     return math.sqrt(accuracy * (1 - accuracy) / examples)
 
 
-def converged(accuracy: float, majority_rate: float, examples: int, *, least: float = 0.0) -> bool:
-    """Tell whether an accuracy is at least `least`, and more than three standard errors above the majority class's.
-
-    The standard error is that of a test of `examples` examples by a model that guesses the majority class. Accuracies
-    are fractions in [0, 1].
-    """
-    return accuracy >= least and accuracy - majority_rate > 3 * binomial_error(majority_rate, examples)
-
-
 def variance(values: Sequence[float]) -> float:
     """Compute the sample variance (with n − 1); exact: 0 if all agree."""
     return float(np.var(values, ddof=1)) if len({*values}) > 1 else 0.0

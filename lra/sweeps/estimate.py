@@ -1,27 +1,34 @@
-"""Estimate the time and memory of a cell from a few of its steps, measured in a child process."""
+"""Estimate the time and memory of a run from a few training steps, in bounded time.
+
+A step of the whole batch is timed where that is possible in the time. Otherwise a part of the batch is: fewer examples,
+and if not even one example of full length can be timed, shorter sequences. The time of the whole step follows from the
+numbers of examples, and from counted work, which is a quadratic function of the length.
+"""
 
 import itertools
 import json
 import statistics
 import sys
-from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 
+import numpy as np
 import torch
 from omegaconf import DictConfig
 
 from lra import build
-from lra.base.processes import Child, python_module
 from lra.build import trainer as build_trainer
 from lra.build.store import is_prepared
 from lra.settings import config
-from lra.sweeps.grid import Cell
-from lra.types import Batch, UserError
+from lra.types import Batch
 
-STEPS = 3
-SECONDS = 12.0  # for the steps of a cell, so that all 25 kinds of the paper's table take less than ten minutes
-CHILD_SECONDS = 120.0  # after this time a cell counts as one that cannot be measured
-PROBE = 8  # 1/PROBE of the batch is timed first, to predict the time of a step with the whole batch
+STEPS = 3  # that are timed, where the time is enough
+SECONDS = 12.0  # for the steps of a cell
+FIRST_POSITIONS = 128  # of the first step, which is of one example
+LENGTHS = 3  # at which work is counted: the measured length, its half and its quarter determine the quadratic function
+BUSY_REPEATS, BUSY_RATIO = 30, 1.5  # operators that are timed; how much slower all threads are on a busy machine
+RESERVE = 3.0  # a larger part is only tried if it could take this many times as long: counting and a dev batch follow
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,8 +36,9 @@ class Estimate:
     """Time and memory that a run needs on this machine: seconds of a training step, and of evaluating as many examples.
 
     `peak_memory_bytes` is of a process that does both, with dev batches of their own size. Where the task's data is
-    not `prepared`, sequences of full length were measured, for an upper bound. Fewer examples than a part of a batch
-    has are measured when such a part takes too long.
+    not `prepared`, sequences of full length were measured, for an upper bound. Of the `batch_size` examples of
+    `positions` each that a part of a batch has, `measured_examples` of `measured_positions` were. `one_thread`: in
+    place of more, because other processes occupied the cores.
     """
 
     step_seconds: float
@@ -41,14 +49,22 @@ class Estimate:
     prepared: bool
     measured_examples: int
     batch_size: int
+    measured_positions: int
+    positions: int
+    one_thread: bool
 
     @property
     def note(self) -> str:
         """How the numbers differ from a measurement of whole steps on the task's own data; empty if they do not."""
         notes = [] if self.prepared else ["upper bound: data not prepared"]
-        if self.measured_examples < self.batch_size:
-            notes.append(f"scaled from {self.measured_examples} of {self.batch_size} examples")
-        return "; ".join(notes)
+        parts = {
+            "examples": (self.measured_examples, self.batch_size),
+            "positions": (self.measured_positions, self.positions),
+        }
+        shorter = [f"{part:,} of {whole:,} {what}" for what, (part, whole) in parts.items() if part < whole]
+        how = "extrapolated" if self.measured_positions < self.positions else "scaled"
+        notes += [f"{how} from {', '.join(shorter)}"] if shorter else []
+        return "; ".join([*notes, *["one thread: the cores are busy"] * self.one_thread])
 
     def seconds(self, cfg: DictConfig, *, done_steps: int = 0) -> float:
         """Estimate the seconds that a run still needs after `done_steps`: training, dev passes and the test."""
@@ -59,36 +75,21 @@ class Estimate:
         return float(fraction_left * recipe.steps * self.step_seconds + eval_batches * self.eval_seconds)
 
 
-def measure(cell: Cell) -> Estimate:
-    """Run a few steps of a cell in a child process.
-
-    Raises:
-        UserError: when the child fails, with its error line, or takes too long.
-    """
-    command = python_module("lra.sweeps.estimate", *cell.overrides)
-    with Child(command, echo=False, keep_output=True, patience_seconds=0) as child:
-        code = child.wait(CHILD_SECONDS)
-        if code is None:
-            raise UserError(f"a few steps took more than {CHILD_SECONDS:.0f} s")
-        if code:
-            raise UserError(child.error())
-        return Estimate(**json.loads(child.output[-1]))
-
-
-def measure_here(cfg: DictConfig) -> Estimate:
-    """Measure a few training steps and a dev batch in this process.
+def measure_here(cfg: DictConfig, *, seconds: float = SECONDS) -> Estimate:
+    """Measure a few training steps and a dev batch in this process, in about `seconds`.
 
     With `trainer.accumulate_grad_batches=auto` the batch is in as few parts as fit into memory, as in a training.
     """
     from lra.training.memory import in_fewest_parts
 
+    end = time.monotonic() + seconds
     if cfg.trainer.accumulate_grad_batches != config.AUTO:
-        return _measure_in_parts(cfg)
+        return _measure_in_parts(cfg, end)
 
     def measure(parts: int) -> Estimate:
         split = cfg.copy()
         split.trainer.accumulate_grad_batches = parts
-        return _measure_in_parts(split)
+        return _measure_in_parts(split, end)
 
     def same(parts: int) -> bool:
         return build_trainer.is_same_in_parts(cfg, build.build_model(cfg), parts)
@@ -96,19 +97,20 @@ def measure_here(cfg: DictConfig) -> Estimate:
     return in_fewest_parts(measure, cfg.recipe.batch_size, same=same)
 
 
-def _measure_in_parts(cfg: DictConfig) -> Estimate:
+def _measure_in_parts(cfg: DictConfig, end: float) -> Estimate:
     from lra.timing import harness_step as bench
-    from lra.timing.counting import synchronized_seconds
+    from lra.timing.counting import count_work, synchronized_seconds
     from lra.training.machine import autocast_context, prepare_machine, to_weight_dtype
     from lra.training.memory import peak_memory_bytes
 
     machine = build_trainer.build_machine(cfg)
     prepare_machine(machine)
     device, precision = machine.device, machine.precision
+    one_thread = device.type == "cpu" and machine.threads is None and cores_are_busy()
+    if one_thread:
+        torch.set_num_threads(1)
     module = to_weight_dtype(precision, build.build_module(cfg)).to(device).train()
     optimizer = module.make_optimizer()
-    parts = config.batch_parts(cfg)
-    size = cfg.recipe.batch_size // parts
     prepared = is_prepared(cfg)
     batches = batches_to_measure(cfg, device)
     if prepared:
@@ -116,37 +118,128 @@ def _measure_in_parts(cfg: DictConfig) -> Estimate:
         dev_examples, test_examples = data.num_examples("dev"), data.num_examples("test")
     else:
         dev_examples, test_examples = _examples(cfg)
-    memory_before = peak_memory_bytes(device)
+    first = next(batches)
+    whole = Part(len(first.label), first.tokens.shape[-1])
 
-    def step(examples: int) -> float:
-        return bench.bare_step(module, optimizer, _first(next(batches), examples), precision).total
+    def step(part: Part) -> float:
+        return bench.bare_step(module, optimizer, part.of(next(batches)), precision).total
 
-    probe = max(size // PROBE, 1)
-    step(probe)  # warm-up: the first step is slower, because it allocates buffers and loads code
-    examples = _examples_in_time(size, probe, step(probe))
-    if examples > probe:
-        step(examples)
-    step_seconds = statistics.median(step(examples) for _ in range(STEPS))
-    scale, dev_size = size / examples, cfg.trainer.get("dev_batch_size")
+    try:
+        part = Part(1, min(FIRST_POSITIONS, whole.positions))
+        step(part)  # warm-up: the first step is slower, because it allocates buffers and loads code
+    except Exception:  # a model of one's own may take sequences of one length alone, and may raise anything
+        if part.positions == whole.positions:
+            raise
+        part = Part(1, whole.positions)
+        step(part)
+    memory_of_weights = peak_memory_bytes(device)  # with gradients and the optimizer's state
+    part, step_seconds = largest_part_in_time(step, part, whole, end)
+    time_growth = memory_growth = 1.0
+    if part.positions < whole.positions:
+        lengths = [part.positions // 2**halvings for halvings in reversed(range(LENGTHS))]
+        work = [count_work(lambda length=length: step(Part(1, length))) for length in lengths]  # type: ignore[misc]
+        time_growth = growth_of_work(lengths, [each.flops for each in work], whole.positions)
+        memory_growth = growth_of_work(lengths, [each.bytes for each in work], whole.positions)
+    scale, dev_size = whole.examples / part.examples, cfg.trainer.get("dev_batch_size")
     if dev_size:
         cfg_of_dev = cfg.copy()
         config.use_one_device(cfg_of_dev)
         cfg_of_dev.recipe.batch_size, cfg_of_dev.trainer.accumulate_grad_batches = dev_size, 1
         batches = batches_to_measure(cfg_of_dev, device)
-    dev_batch = _first(next(batches), max(round((dev_size or size) / scale), 1))
+    dev_part = Part(max(round((dev_size or whole.examples) / scale), 1), part.positions)
+    dev_batch = dev_part.of(next(batches))
     begun = synchronized_seconds(device)
     with torch.inference_mode(), autocast_context(precision, device):
         module.eval()(dev_batch)
+    eval_seconds = (synchronized_seconds(device) - begun) * time_growth
     return Estimate(
-        step_seconds=step_seconds * scale * parts,
-        eval_seconds=(synchronized_seconds(device) - begun) * cfg.recipe.batch_size / len(dev_batch.label),
-        peak_memory_bytes=memory_before + scale * (peak_memory_bytes(device) - memory_before),
+        step_seconds=step_seconds * time_growth * scale * config.batch_parts(cfg),
+        eval_seconds=eval_seconds * cfg.recipe.batch_size / len(dev_batch.label),
+        peak_memory_bytes=memory_of_weights
+        + scale * memory_growth * max(peak_memory_bytes(device) - memory_of_weights, 0),
         dev_examples=dev_examples,
         test_examples=test_examples,
         prepared=prepared,
-        measured_examples=examples,
-        batch_size=size,
+        measured_examples=part.examples,
+        batch_size=whole.examples,
+        measured_positions=part.positions,
+        positions=whole.positions,
+        one_thread=one_thread,
     )
+
+
+@dataclass(frozen=True)
+class Part:
+    """The first examples of a batch, and the first positions of their sequences."""
+
+    examples: int
+    positions: int
+
+    def of(self, batch: Batch) -> Batch:
+        """Cut a batch."""
+        tokens = batch.tokens[: self.examples, ..., : self.positions]
+        valid = None if batch.valid is None else batch.valid[: self.examples, ..., : self.positions]
+        return Batch(tokens, valid, batch.label[: self.examples])
+
+    def doubled(self, whole: "Part") -> "Part | None":
+        """The next larger part: sequences of twice the length, and from the whole length on twice the examples."""
+        if self.positions < whole.positions:
+            return Part(self.examples, min(2 * self.positions, whole.positions))
+        if self.examples < whole.examples:
+            return Part(min(2 * self.examples, whole.examples), self.positions)
+        return None
+
+
+def largest_part_in_time(
+    step: Callable[[Part], float], part: Part, whole: Part, end: float, clock: Callable[[], float] = time.monotonic
+) -> tuple[Part, float]:
+    """Time steps of larger and larger parts of a batch, up to the whole one, while the time suffices.
+
+    A part of twice the examples may take twice as long, one of twice the length four times. So the end may be exceeded
+    by little. Returns the last part, and the median of the seconds of its steps: `STEPS`, or fewer if there is no time.
+    """
+    seconds = step(part)
+    while (larger := part.doubled(whole)) is not None:
+        growth = 2 if larger.examples > part.examples else 4
+        if clock() + RESERVE * growth * seconds > end:
+            break
+        part, seconds = larger, step(larger)
+    timed = [seconds]
+    while len(timed) < STEPS and clock() + RESERVE * seconds <= end:
+        timed.append(step(part))
+    return part, statistics.median(timed)
+
+
+def cores_are_busy() -> bool:
+    """Tell whether an operator is slower on all of torch's threads than on one, since they wait for each other.
+
+    Where other processes occupy the cores, a step on all threads can take fifty times as long.
+    """
+    threads, numbers = torch.get_num_threads(), torch.zeros(1 << 18)
+    seconds = {}
+    for count in (1, threads):
+        torch.set_num_threads(count)
+        numbers.exp_()
+        begun = time.perf_counter()
+        for _ in range(BUSY_REPEATS):
+            numbers.mul_(0).exp_()
+        seconds[count] = time.perf_counter() - begun
+    return seconds[threads] > BUSY_RATIO * seconds[1]
+
+
+def growth_of_work(lengths: Sequence[int], work: Sequence[float], length: int) -> float:
+    """By what factor work is larger at `length` than at the last of three lengths, by the quadratic function of them.
+
+    It is at least that of the line through the last two, and at most that of quadratic work: up to a window or a number
+    of landmarks work may grow otherwise than beyond. Where nothing was counted, it is that of linear work.
+    """
+    times = length / lengths[-1]
+    if not work[-1]:
+        return times
+    line, curve = (
+        float(np.polyval(np.polyfit(lengths[-points:], work[-points:], points - 1), length)) for points in (2, 3)
+    )
+    return min(max(curve, line) / work[-1], times**2)
 
 
 def count_step_flops(cfg: DictConfig) -> int:
@@ -166,19 +259,6 @@ def batches_to_measure(cfg: DictConfig, device: torch.device) -> Iterator[Batch]
     if is_prepared(cfg):
         return bench.batches_of(build.build_datamodule(cfg), device)
     return itertools.repeat(_full_batch(cfg, cfg.recipe.batch_size // config.batch_parts(cfg), device))
-
-
-def _examples_in_time(size: int, probe: int, probe_seconds: float) -> int:
-    """Halve the batch until its steps fit into `SECONDS`, but not below the examples of the probe."""
-    examples = size
-    while examples > probe and (STEPS + 1) * probe_seconds * examples / probe > SECONDS:
-        examples = max(examples // 2, probe)
-    return examples
-
-
-def _first(batch: Batch, examples: int) -> Batch:
-    valid = None if batch.valid is None else batch.valid[:examples]
-    return Batch(batch.tokens[:examples], valid, batch.label[:examples])
 
 
 def _full_batch(cfg: DictConfig, size: int, device: torch.device) -> Batch:
@@ -210,7 +290,3 @@ def print_as_child(measured: Callable[[], object]) -> int:
         print(explain(error), file=sys.stderr)
         return 2
     return 0
-
-
-if __name__ == "__main__":  # the child of `measure`
-    sys.exit(print_as_child(lambda: asdict(measure_here(config.load_config("train", sys.argv[1:])))))

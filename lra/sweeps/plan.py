@@ -2,6 +2,8 @@
 
 import json
 from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from contextlib import closing
 from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
@@ -16,22 +18,24 @@ from lra.build.trainer import device_name
 from lra.results.run_states import last_step
 from lra.runs.failure import read_failure
 from lra.runs.run_lock import is_locked
-from lra.sweeps.estimate import Estimate, measure
+from lra.sweeps.estimate import Estimate
 from lra.sweeps.grid import Cell
+from lra.sweeps.measurer import measure_each
 from lra.sweeps.processes_at_once import Measured, proposal
 from lra.sweeps.run_set import RunSet
 from lra.terminal.console import work_progress
 from lra.terminal.fit_table import wrapped
 from lra.types import UserError
 
-CACHE = "plan.json"  # in the run group's folder; keeps estimates, because measuring them takes minutes
+CACHE = "plan.json"  # in the run group's folder; keeps estimates, so that the next plan shows the same at once
 
 
 def print_plan(console: Console, run_set: RunSet) -> None:
     """Print a line for each kind of cell as soon as it is measured, then the sum.
 
     Cells of one kind differ by the seed alone, or by the point of a search. A line has the finished ones, and time and
-    memory of the missing ones.
+    memory of the missing ones. Measuring has a bound in time, see `lra.sweeps.measurer`; what was measured in part is
+    extrapolated, and its line says so.
     """
     kinds: dict[object, list[Cell]] = defaultdict(list)
     for cell in run_set.cells:
@@ -43,17 +47,23 @@ def print_plan(console: Console, run_set: RunSet) -> None:
     console.print("─" * len(head))
     missing_cells, unknown = 0, 0
     measured: list[Measured] = []
-    with work_progress(console, len(kinds)) as advance:
-        for place, cells in enumerate(kinds.values()):
+    missing_of = [[cell for cell in cells if not cell.ended] for cells in kinds.values()]
+    estimates = _estimates([missing[0] if missing else None for missing in missing_of], run_set.group / CACHE)
+    with work_progress(console, len(kinds)) as advance, closing(estimates):
+        for place, (cells, missing) in enumerate(zip(kinds.values(), missing_of, strict=True)):
             advance(f"measuring {_name(cells)}", min(place, 1))
-            missing = [cell for cell in cells if not cell.ended]
-            kind = _print_kind(console, width, cells, missing, run_set.group / CACHE)
+            kind = _print_kind(console, width, cells, missing, next(estimates))
             missing_cells += len(missing)
             if kind is not None:
                 measured.append(kind)
             else:
                 unknown += len(missing)
     hours_left = sum(kind.hours for kind in measured)
+    if any(kind.is_extrapolated for kind in measured):
+        console.print(
+            "extrapolated: the steps were of shorter sequences; their time is scaled by the counted FLOPs, a quadratic"
+            " function of the length."
+        )
     but = f" ({unknown} that could not be measured are not counted)" if unknown else ""
     console.print(
         f"{missing_cells} cells to run, {hours_left:,.1f} hours on {device_name(run_set.cells[0].cfg)} one after the"
@@ -64,18 +74,18 @@ def print_plan(console: Console, run_set: RunSet) -> None:
         console.print(proposal(run_set, measured))
 
 
-def _print_kind(console: Console, width: int, cells: list[Cell], missing: list[Cell], cache: Path) -> Measured | None:
-    """Measure one kind of cell, and print its line; None if it cannot be, or need not be, measured."""
+def _print_kind(
+    console: Console, width: int, cells: list[Cell], missing: list[Cell], estimate: Estimate | UserError | None
+) -> Measured | None:
+    """Print the line of one kind of cell; None if it could not be, or need not be, measured."""
     measured, notes, numbers = None, [], ["–"] * 3
-    try:
-        if missing:
-            estimate = _estimate(missing[0], cache)
-            hours = sum(estimate.seconds(cell.cfg, done_steps=last_step(cell.folder)) for cell in missing) / 3600
-            measured = Measured(hours, estimate.peak_memory_bytes, missing[0])
-            numbers = [f"{estimate.step_seconds:.3f}", size_text(estimate.peak_memory_bytes), f"{hours:.2f}"]
-            notes = [estimate.note] if estimate.note else []
-    except UserError as error:
-        notes = [f"cannot be measured: {error}"]
+    if isinstance(estimate, Estimate):
+        hours = sum(estimate.seconds(cell.cfg, done_steps=last_step(cell.folder)) for cell in missing) / 3600
+        measured = Measured(hours, missing[0], estimate)
+        numbers = [f"{estimate.step_seconds:.3f}", size_text(estimate.peak_memory_bytes), f"{hours:.2f}"]
+        notes = [estimate.note] if estimate.note else []
+    elif estimate is not None:
+        notes = [f"cannot be measured: {estimate}"]
     seeds = ",".join(str(cell.cfg.seed) for cell in cells if not cell.trial)
     line = _line(width, _name(cells), seeds, f"{len(cells) - len(missing)} of {len(cells)}", *numbers)
     notes_text = "; ".join([*notes, *_states(missing)])
@@ -95,15 +105,33 @@ def _line(width: int, name: str, *columns: str) -> str:
     return f"{name:<{width}}" + "".join(f"  {text:>{size}}" for text, size in zip(columns, widths, strict=True))
 
 
-def _estimate(cell: Cell, cache: Path) -> Estimate:
-    """Read a cell's estimate from the cache, or measure it; once data is prepared, an upper bound is not used."""
-    key = f"{cell.folder.parent.name}, {device_name(cell.cfg)}, {'prepared' if is_prepared(cell.cfg) else 'bound'}"
+def _estimates(cells: Sequence[Cell | None], cache: Path) -> Iterator[Estimate | UserError | None]:
+    """Yield the estimate of each cell, from the cache or as soon as it is measured, or why it could not be; None: None.
+
+    Once data is prepared, an upper bound is not used.
+    """
     known = _read_cache(cache)
-    if known.get(key, {}).keys() != {field.name for field in fields(Estimate)}:  # missing, or from another version
-        known[key] = asdict(measure(cell))
-        cache.parent.mkdir(parents=True, exist_ok=True)
-        replace_text(cache, json.dumps(known, indent=2) + "\n", shared=True)
-    return Estimate(**known[key])
+    keys = ["" if cell is None else _key(cell) for cell in cells]
+    whole = {field.name for field in fields(Estimate)}  # others are from another version
+    places = [place for place, key in enumerate(keys) if key and known.get(key, {}).keys() != whole]
+    measured = measure_each([cell.cfg for cell in (cells[place] for place in places) if cell is not None])
+    for place, key in enumerate(keys):
+        if not key:
+            yield None
+        elif place not in places:
+            yield Estimate(**known[key])
+        else:
+            estimate = next(measured)
+            if isinstance(estimate, Estimate) and not estimate.one_thread:  # that of a busy machine is not kept
+                known[key] = asdict(estimate)
+                cache.parent.mkdir(parents=True, exist_ok=True)
+                replace_text(cache, json.dumps(known, indent=2) + "\n", shared=True)
+            yield estimate
+
+
+def _key(cell: Cell) -> str:
+    prepared = "prepared" if is_prepared(cell.cfg) else "bound"
+    return f"{cell.folder.parent.name}, {device_name(cell.cfg)}, {prepared}"
 
 
 def _states(cells: list[Cell]) -> list[str]:

@@ -19,7 +19,7 @@ from lra.base.processes import Child, python_module, stop
 from lra.base.text import size_text
 from lra.build import trainer as build_trainer
 from lra.settings import config
-from lra.sweeps.estimate import batches_to_measure, print_as_child
+from lra.sweeps.estimate import Estimate, batches_to_measure, print_as_child
 from lra.sweeps.gpu_places import places_for
 from lra.sweeps.grid import Cell
 from lra.sweeps.run_set import RunSet
@@ -31,24 +31,32 @@ SHARED_MEMORY = 0.9  # of the memory that the cells may take together
 CONTEXT_BYTES = 600 * 2**20  # of a process on a GPU, beside what torch's allocator counts
 
 
+SLOWEST_STEP_SECONDS = 1.0  # of a cell of which several are timed at a time, which takes a minute then
+
+
 class Measured(NamedTuple):
-    """A kind of missing cells: the hours that they need, the largest memory of one, and one of them."""
+    """A kind of missing cells: the hours that they need, one of them, and what was measured of it."""
 
     hours: float
-    peak_bytes: float
     cell: Cell
+    estimate: Estimate
+
+    @property
+    def is_extrapolated(self) -> bool:
+        """Whether shorter sequences were measured."""
+        return self.estimate.measured_positions < self.estimate.positions
 
 
 def proposal(run_set: RunSet, kinds: Sequence[Measured]) -> str:
     """Word how many cells to run at a time, from what is known of the missing ones, at least one.
 
     On a GPU the throughput of several processes on one device is measured with the cell that has the most hours left,
-    and as many run on each of the visible devices. On a CPU it is measured if `workers=` is typed; otherwise its cores
-    are named, because one process may use all of them.
+    among those whose step takes `SLOWEST_STEP_SECONDS` at most, and as many run on each of the visible devices. On a
+    CPU it is measured if `workers=` is typed; otherwise its cores are named, because one process may use all of them.
     """
     cell = max(kinds, key=lambda kind: kind.hours).cell
     on_gpu, cores, options = cell.cfg.trainer.accelerator == "gpu", os.cpu_count() or 1, run_set.options
-    bytes_of_one = max(kind.peak_bytes for kind in kinds) + (CONTEXT_BYTES if on_gpu else 0)
+    bytes_of_one = max(kind.estimate.peak_memory_bytes for kind in kinds) + (CONTEXT_BYTES if on_gpu else 0)
     memory_bytes = free_bytes(torch.device("cuda" if on_gpu else "cpu"))
     fit = max(1, int(SHARED_MEMORY * memory_bytes / bytes_of_one))
     if not on_gpu and options.workers == 1:
@@ -62,6 +70,10 @@ def proposal(run_set: RunSet, kinds: Sequence[Measured]) -> str:
         fits = f"{fit} fit on a GPU, {size_text(bytes_of_one)} each of {size_text(memory_bytes)} that are free"
     if typed > fit:
         fits = f"workers_per_device={typed} does not fit: {fits}"
+    fast = [kind for kind in kinds if kind.estimate.step_seconds <= SLOWEST_STEP_SECONDS]
+    if not fast:
+        return f"{fits}; several at a time were not measured: a step takes more than {SLOWEST_STEP_SECONDS:.0f} s"
+    cell = max(fast, key=lambda kind: kind.hours).cell
     most = min(fit, max(NUMBERS_TRIED) if on_gpu else options.workers)
     numbers = sorted({number for number in NUMBERS_TRIED if number < most} | {1, most, min(fit, typed)})
     try:
@@ -111,7 +123,10 @@ def steps_per_second(overrides: Sequence[str], processes: int) -> float:
             _wait_until_ready(children, folder)
             (folder / GO).touch()
             for child in children:
-                if child.wait(START_SECONDS):
+                code = child.wait(START_SECONDS)
+                if code is None:
+                    raise UserError(f"some steps took more than {START_SECONDS:.0f} s")
+                if code:
                     raise UserError(child.error())
         finally:
             stop(children)

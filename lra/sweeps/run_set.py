@@ -21,7 +21,7 @@ from lra.settings.overrides import check_overrides
 from lra.sweeps.grid import METHOD, Cell, make_cells, plain_words, run_of, space_of, spell_out_all
 from lra.sweeps.space import Space
 from lra.sweeps.tuned import TUNED, make_tuned_cells
-from lra.terminal.console import check_out
+from lra.terminal.console import check_out, make_console, work_progress
 from lra.types import UserError
 
 ACTIONS = ("plan", "run", "show")
@@ -189,6 +189,8 @@ def read_run_set(verb: str, words: Sequence[str], *, swept: str = "", second_swe
     if flag:
         raise UserError(f"{flag} is not needed: several values multiply by themselves, as in seed=0,1,2")
     has_action = bool(words) and "=" not in words[0]
+    if words[:1] in (["plan"], ["run"]):  # what follows imports torch, and composes a configuration for each cell
+        make_console().print(f"lra {verb} {words[0]}: composing and checking the settings of the runs")
     typed = list(words[has_action:])
     launcher = [word for word in typed if word.lstrip("+").startswith(("hydra/", "hydra."))]
     sweep = _values("sweep", typed)  # also a config group
@@ -238,8 +240,11 @@ def read_run_set(verb: str, words: Sequence[str], *, swept: str = "", second_swe
         raise UserError(f"{line}; to run type another run_group=", kind="wrong_value", key="run_group")
     if options.what == "show" and _values("run_group", typed) and not group.suffix and not group.exists():
         raise UserError(f"no run is below {group}; lra show runs lists all runs", kind="no_records", key=str(group))
-    for cell in run_set.cells[:1] if options.what == "show" else run_set.cells:  # `show` runs no cell
-        check_config(cell.cfg, "train")
+    cells = run_set.cells[:1] if options.what == "show" else run_set.cells  # `show` runs no cell
+    with work_progress(make_console(), len(cells), in_pipe=options.what != "show") as advance:
+        for cell in cells:
+            check_config(cell.cfg, "train")
+            advance(f"of the settings: {cell.choice('task')}/{cell.method}", 1)
     return run_set
 
 

@@ -11,6 +11,7 @@ import io
 import os
 import stat
 import sys
+import time
 import unicodedata
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -46,14 +47,18 @@ def make_console() -> Console:
     return console
 
 
+PIPE_SECONDS = 5.0  # between two lines of progress in a pipe
+
+
 @contextmanager
-def work_progress(console: Console, total: float) -> Iterator[Advance]:
+def work_progress(console: Console, total: float, *, in_pipe: bool = False) -> Iterator[Advance]:
     """Yield a function that takes what is measured now and the cost of what has been measured, and advances the bar.
 
-    `total` is the sum of all costs, in any unit; without any there is no bar.
+    `total` is the sum of all costs, in any unit; without any there is no bar. In a pipe there is none, but with
+    `in_pipe` a line now and then.
     """
     if not console.is_terminal or not total:
-        yield lambda what, cost: None
+        yield _lines_of_progress(console, total) if in_pipe and total else lambda what, cost: None
         return
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
@@ -71,6 +76,20 @@ def work_progress(console: Console, total: float) -> Iterator[Advance]:
             bar.update(task, advance=cost, description=what)
 
         yield advance
+
+
+def _lines_of_progress(console: Console, total: float) -> Advance:
+    """Make a function that prints a line of progress if the last one is some seconds old."""
+    done, printed = 0.0, time.monotonic()
+
+    def advance(what: str, cost: float) -> None:
+        nonlocal done, printed
+        done += cost
+        if time.monotonic() - printed >= PIPE_SECONDS:
+            printed = time.monotonic()
+            console.print(f"{done / total:.0%} {what}")
+
+    return advance
 
 
 def _in_ascii(error: UnicodeError) -> tuple[str, int]:

@@ -67,6 +67,7 @@ def run(cfg: DictConfig) -> None:
     if not os.access(folder, os.W_OK):
         raise UserError(f"{folder} cannot be written; type another folder, for example to=diagnosis")
     diagnosis, pairs = diagnosis_of(subject, examples=cfg.examples, sequences=cfg.sequences, console=console)
+    diagnosis["answer"] = answer(diagnosis)
     write_diagnosis(folder / DIAGNOSIS, diagnosis)
     page = write_diagnosis_page(folder / DIAGNOSIS_PAGE, diagnosis, pairs)
     tables = {"heads": heads_table(diagnosis)}
@@ -75,7 +76,7 @@ def run(cfg: DictConfig) -> None:
     for table in tables.values():
         print_text_table(console, table)
         console.print()
-    for line in answer(diagnosis):
+    for line in diagnosis["answer"]:
         print_prose(console, line)
     for path in (page, folder / DIAGNOSIS):
         console.print(f"{visible(str(path))}  {size_text(path.stat().st_size)}")

@@ -17,7 +17,7 @@ NaN, a refused value) counts as tried and is not run again; delete failed.json i
   budget=20    number of trials of each method; a larger one goes on from those of a smaller one
   sweep=tune   the space (conf/sweep/tune.yaml): learning rate, warm-up, weight decay, dropout
 
-The figure shows the expected best dev accuracy against the number of trials, with a 95 % interval.
+The figure shows the expected best dev accuracy against the number of trials, with a 95 % lower bound.
 """
 
 from collections.abc import Sequence
@@ -29,8 +29,9 @@ from rich.console import Console
 
 from lra.results import plots
 from lra.results.conditions import method_column
+from lra.results.statistics import CONFIDENCE
 from lra.results.tables import TextTable
-from lra.results.tuning import Search, expected_best_intervals, tuning_table
+from lra.results.tuning import Search, expected_best, expected_best_lower_bounds, tuning_table
 from lra.runs.schema import Record
 from lra.sweeps.output import Draw, plan_run_or_show, write_task_tables
 from lra.sweeps.run_set import RunSet, read_run_set
@@ -60,25 +61,26 @@ def show(run_set: RunSet, console: Console) -> None:
 
 @plots.for_a_column
 def plot_tuning(searches: Sequence[Search], path: Path, *, title: str) -> Path:
-    """Draw the expected best of n trials of each method, with its interval, into a file; one trial is a point."""
+    """Draw the expected best of n trials of each method, and its lower bound, into a file; one trial is a point."""
     figure, axis = plt.subplots(figsize=(plots.COLUMN, HEIGHT), layout="constrained")
     colours = plots.colours_of([search.method for search in searches])
     ends = []
     for search in searches:
-        intervals, colour = expected_best_intervals(search.accuracies), colours[search.method]
-        numbers = list(range(1, len(intervals) + 1))
-        heights = [100 * interval.difference for interval in intervals]
-        low = [100 * interval.low for interval in intervals]
-        high = [100 * interval.high for interval in intervals]
+        heights, colour = 100 * expected_best(search.accuracies), colours[search.method]
+        bounds = 100 * expected_best_lower_bounds(search.accuracies)
+        numbers = list(range(1, len(heights) + 1))
         (line,) = axis.plot(numbers, heights, color=colour, marker="." if len(numbers) == 1 else "")
-        plots.hover(line, f"{search.method}: {heights[-1]:.2f} % after {numbers[-1]} trials")
-        axis.fill_between(numbers, low, high, color=colour, alpha=0.12, lw=0)
+        least = f"at least {bounds[-1]:.2f} % with {100 * CONFIDENCE:.0f} % confidence"
+        plots.hover(line, f"{search.method}: {heights[-1]:.2f} % after {numbers[-1]} trials, {least}")
+        axis.fill_between(numbers, bounds, heights, color=colour, alpha=0.12, lw=0)
         ends.append(plots.Label(numbers[-1], heights[-1], plots.short_name(search.method), colour))
     axis.xaxis.set_major_locator(plt.MaxNLocator(integer=True))
     axis.set_xlabel("number of trials")
     axis.set_ylabel("expected best dev accuracy (%)")
     failed = sum(len(search.failed) for search in searches)
     counted = f"{failed} failed trials have 0 %" if failed else ""
-    plots.write_title(figure, title, "expected maximum (Dodge et al. 2019), 95 % bootstrap interval", counted)
+    bound = f"{100 * CONFIDENCE:.0f} % lower bound"
+    shown = f"expected maximum (Dodge et al. 2019); shaded: down to its {bound}, of each n alone"
+    plots.write_title(figure, title, shown, counted)
     plots.label_ends(figure, {axis: ends})
     return plots.save_figure(figure, path)

@@ -8,6 +8,7 @@ import pytest
 
 from lra.cli import main
 from lra.diagnosis.schema import read_diagnosis
+from lra.diagnosis.sentences import VERDICTS
 from lra.types import UserError
 from tests.commands.test_cli import run
 from tests.commands.test_report import Page
@@ -74,6 +75,11 @@ def test_the_json_reads_back_and_has_each_head_and_swap(diagnosed):
     assert subject["run"] == diagnosed[0].relative_to(diagnosed[0].parents[4]).as_posix()
     assert (subject["examples"], subject["sequences"], subject["num_landmarks"]) == (20, 2, 64)
     assert [swap["name"] for swap in diagnosis["swaps"]].count("nystrom") == 5
+    text = " ".join((diagnosed[0] / "diagnosis.html").read_text().split())
+    assert diagnosis["answer"][-1] == VERDICTS["majority"], "a model of a few steps"
+    for sentence in diagnosis["answer"]:
+        assert sentence in text
+        assert sentence in " ".join(diagnosed[1].split())
     for swap in diagnosis["swaps"]:
         assert swap["accuracy"] * 20 == pytest.approx(round(swap["accuracy"] * 20))
 

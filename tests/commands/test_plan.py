@@ -2,11 +2,15 @@
 
 import json
 import re
+import time
 
 import pytest
 
 from lra.cli import main
 from lra.sweeps import plan as sweeps_plan
+from lra.sweeps import run_set
+from lra.terminal import console as terminal
+from lra.terminal.console import make_console, work_progress
 from lra.types import UserError
 from tests.conftest import lra
 from tests.results.records import make_record
@@ -21,13 +25,13 @@ def measured(home, monkeypatch):
     """Cells that were measured; Pathfinder's cannot be."""
     cells = []
 
-    def measure(cell):
-        cells.append(cell.name)
-        if cell.cfg.task.name == "pathfinder":
-            raise UserError("no room on this machine")
-        return make_estimate(prepared=False)
+    def measure_each(cfgs):
+        for cfg in cfgs:
+            cells.append(cfg)
+            unmeasured = cfg.task.name == "pathfinder"
+            yield UserError("no room on this machine") if unmeasured else make_estimate(prepared=False)
 
-    monkeypatch.setattr(sweeps_plan, "measure", measure)
+    monkeypatch.setattr(sweeps_plan, "measure_each", measure_each)
     return cells
 
 
@@ -67,7 +71,7 @@ def test_a_kept_estimate_of_another_version_or_a_broken_file_is_measured_anew(me
 
 @pytest.mark.slow
 def test_rows_fit_a_terminal_of_80_columns_but_for_their_notes(measured, capsys):
-    for line in plan(capsys, *FOUR).split(" cells to run")[0].splitlines()[1:-1]:
+    for line in plan(capsys, *FOUR).split(" cells to run")[0].splitlines()[2:-1]:
         assert len(line.split("  upper")[0].split("  cannot")[0]) <= 80
 
 
@@ -96,3 +100,57 @@ def test_the_plan_of_a_comparison_says_how_many_seeds_a_point_needs(measured, ca
     assert "seeds needed are unknown" in " ".join(capsys.readouterr().out.split())
     assert main(["compare", "plan", "task=listops", "attention=full"]) == 0
     assert "seeds needed" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("what", ["plan", "run"])
+def test_a_line_is_printed_before_anything_is_composed_or_imported(what, home, capsys, monkeypatch):
+    class ReachedError(Exception):
+        pass
+
+    def reached(*_, **__):
+        raise ReachedError
+
+    for slow in ("load_config", "check_overrides", "RunSet"):
+        monkeypatch.setattr(run_set, slow, reached)
+    with pytest.raises(ReachedError):
+        run_set.read_run_set("table", [what, "protocol=s4"])
+    assert len(capsys.readouterr().out.splitlines()) == 1
+
+
+def test_a_pipe_has_a_line_of_progress_now_and_then(capsys, monkeypatch):
+    now = iter([0.0, 1.0, 2.0, 6.0, 6.0, 7.0])
+    monkeypatch.setattr(terminal.time, "monotonic", lambda: next(now))
+    with work_progress(make_console(), 4, in_pipe=True) as advance:
+        for cell in "abcd":
+            advance(cell, 1)
+    assert capsys.readouterr().out.splitlines() == ["75% c"]
+    with work_progress(make_console(), 4) as advance:
+        advance("a", 1)
+    assert capsys.readouterr().out == ""
+
+
+def test_an_estimate_of_a_busy_machine_is_not_kept(home, monkeypatch, capsys):
+    measured = []
+
+    def measure_each(cfgs):
+        for cfg in cfgs:
+            measured.append(cfg)
+            yield make_estimate(one_thread=len(measured) == 1, measured_positions=256)
+
+    monkeypatch.setattr(sweeps_plan, "measure_each", measure_each)
+    out = plan(capsys, "task=listops", "attention=full")
+    assert "the cores are busy" in out
+    assert "extrapolated from 256 of 2,048 positions" in out
+    for _ in range(2):
+        assert "the cores are busy" not in plan(capsys, "task=listops", "attention=full")
+    assert len(measured) == 2
+
+
+@pytest.mark.slow
+@pytest.mark.exhaustive
+def test_a_plan_of_large_models_ends_in_bounded_time(tmp_path):
+    begun = time.monotonic()
+    done = lra("table", "plan", "protocol=s4", "task=listops,text", data=tmp_path / "data", runs=tmp_path / "runs")
+    assert done.returncode == 0, done.stderr
+    assert len(re.findall(r"extrapolated from 1 of ", done.stdout)) > 6, done.stdout
+    assert time.monotonic() - begun < 300, "two minutes, on a machine with other work"

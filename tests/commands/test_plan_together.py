@@ -13,12 +13,17 @@ RUN = f"lra table run {' '.join(TYPED)}"
 GIB = 2**30
 
 
+def measured_as(monkeypatch, **changed):
+    estimate = make_estimate(step_seconds=0.5, **changed)
+    monkeypatch.setattr("lra.sweeps.plan.measure_each", lambda cfgs: (estimate for _ in cfgs))
+
+
 @pytest.fixture
 def machine(home, monkeypatch):
     """Eight cores and 4 GiB; a cell needs 1 GB."""
     monkeypatch.setattr("os.cpu_count", lambda: 8)
     monkeypatch.setattr(processes_at_once, "free_bytes", lambda device: 4 * GIB)
-    monkeypatch.setattr("lra.sweeps.plan.measure", lambda cell: make_estimate())
+    measured_as(monkeypatch)
 
 
 def plan(capsys, *words):
@@ -62,8 +67,18 @@ def test_one_cell_left_needs_no_proposal(machine, capsys):
 
 
 def test_a_cell_that_needs_all_memory_runs_alone(machine, capsys, monkeypatch):
-    monkeypatch.setattr("lra.sweeps.plan.measure", lambda cell: make_estimate(peak_memory_bytes=9 * GIB))
+    measured_as(monkeypatch, peak_memory_bytes=9 * GIB)
     assert plan(capsys).endswith("No more than one at a time: there is one core, or memory for one.")
+
+
+def test_steps_that_take_long_are_not_timed_several_at_a_time(machine, capsys, monkeypatch):
+    monkeypatch.setattr(
+        processes_at_once, "steps_per_second", lambda words, number: pytest.fail("it would take minutes")
+    )
+    monkeypatch.setattr("lra.sweeps.plan.measure_each", lambda cfgs: (make_estimate(step_seconds=600) for _ in cfgs))
+    out = plan(capsys, "workers=2")
+    assert "several at a time were not measured" in out
+    assert "6 cells to run" in out
 
 
 @pytest.mark.slow

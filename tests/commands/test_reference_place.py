@@ -21,7 +21,11 @@ def published(home, capsys):
     lines = []
     for place, path in enumerate(sorted(home.rglob("result.json"))):
         record = json.loads(path.read_text())
-        curve = record["outcome"]["dev_curve"]
+        outcome = record["outcome"]
+        outcome |= {"test_accuracy": 0.9}
+        for counted in ("test_correct", "confusion"):
+            outcome.pop(counted)
+        curve = outcome["dev_curve"]
         curve["accuracy"] = [0.9 if step >= (2, 2, 4)[place] else 0.1 for step in curve["step"]]
         lines.append(json.dumps(record))
     (folder / "three.jsonl").write_text("\n".join(lines) + "\n")

@@ -9,7 +9,6 @@ from scipy import stats
 
 from lra.results.statistics import (
     binomial_error,
-    converged,
     hedges_g,
     paired_bootstrap,
     sample_std,
@@ -22,15 +21,6 @@ from lra.results.statistics import (
 def test_the_noise_of_the_benchmarks_tests():
     for accuracy, examples, points in ((0.3715, 2000, 1.08), (0.4158, 10_000, 0.49), (0.6552, 25_000, 0.30)):
         assert 100 * binomial_error(accuracy, examples) == pytest.approx(points, abs=0.005)
-
-
-def test_converged_is_three_standard_errors_above_the_majority():
-    assert not converged(0.19, 0.17, 2000)
-    assert not converged(0.195, 0.17, 2000)
-    assert converged(0.20, 0.17, 2000)
-    assert not converged(0.20, 0.17, 2000, least=0.25)
-    assert converged(0.25, 0.17, 2000, least=0.25)
-    assert not converged(0.30, 0.40, 2000, least=0.25)
 
 
 def test_one_seed_has_no_spread():
@@ -97,10 +87,3 @@ def test_the_bootstrap_of_equal_models_has_no_width():
     right = [np.array([True, False, True])] * 2
     found = paired_bootstrap(right, right)
     assert (found.difference, found.low, found.high) == (0, 0, 0)
-
-
-def test_the_standard_error_is_that_of_a_guess_of_the_majority_class():
-    error = binomial_error(0.17, 2000)
-    assert (converged(0.5, 0.0, 10), converged(1.0, 1.0, 10)) == (True, False)
-    assert converged(0.17 + 3.01 * error, 0.17, 2000)
-    assert not converged(0.17 + 2.99 * error, 0.17, 2000)

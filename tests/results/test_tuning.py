@@ -4,8 +4,10 @@ import itertools
 
 import numpy as np
 import pytest
+from scipy import stats
 
-from lra.results.tuning import Search, Trial, expected_best, expected_best_intervals, tuning_table
+from lra.results.statistics import CONFIDENCE
+from lra.results.tuning import Search, Trial, expected_best, expected_best_lower_bounds, tuning_table
 from lra.verbs.tune import plot_tuning
 
 
@@ -29,22 +31,49 @@ def test_the_estimate_meets_the_truth_of_a_known_distribution():
     )
 
 
+QUANTILES = {  # of distributions of accuracies: the value below which a part of them is
+    "normal": lambda part: stats.norm.ppf(part, 0.3, 0.05),
+    "uniform": lambda part: 0.1 + 0.4 * part,
+    "few good ones": lambda part: stats.beta.ppf(part, 1, 6),
+    "few bad ones": lambda part: stats.beta.ppf(part, 6, 1),
+    "30 % at chance": lambda part: np.where(part < 0.3, 0.1, 0.25 + 0.1 * (part - 0.3) / 0.7),
+    "five values": lambda part: np.choose(np.minimum(5 * part, 4).astype(int), (0.1, 0.15, 0.3, 0.31, 0.33)),
+    "one in twenty": lambda part: np.where(part < 0.95, 0.2, 0.9),
+    "one in two": lambda part: np.where(part < 0.5, 0.16, 0.33),
+    "nearly all": lambda part: np.where(part < 0.05, 0.0, 0.9),
+}
+
+
 @pytest.mark.slow
-def test_the_interval_has_the_truth_in_it_as_often_as_it_says_where_n_is_far_below_the_trials():
-    generator, searches = np.random.default_rng(0), 200
-    inside = np.zeros(10)
-    for _ in range(searches):
-        intervals = expected_best_intervals(generator.random(50))[:10]
-        inside += [interval.low <= n / (n + 1) <= interval.high for n, interval in enumerate(intervals, start=1)]
-    assert (inside[:5] / searches > 0.89).all()
-    assert (inside / searches > 0.8).all()
+@pytest.mark.some_in_ci(1)
+@pytest.mark.parametrize("trials", [20, 10, 40, 100])
+def test_the_lower_bound_is_below_the_truth_as_often_as_it_says_for_any_distribution(trials):
+    numbers, searches = sorted({1, 2, 5, trials // 2, trials}), 2000
+    parts, generator = (np.arange(100_000) + 0.5) / 100_000, np.random.default_rng(0)
+    for name, quantile in QUANTILES.items():
+        truth = [quantile(parts ** (1 / number)).mean() for number in numbers]
+        bounds = expected_best_lower_bounds(quantile(generator.random((searches, trials))), numbers)
+        covered = (bounds <= np.array(truth) + 1e-9).mean(0)
+        assert covered.min() >= 0.93, (name, dict(zip(numbers, covered, strict=True)))
 
 
-def test_the_interval_is_around_the_estimate_and_a_trial_alone_has_none():
-    intervals = expected_best_intervals([0.1, 0.2, 0.5, 0.3])
-    assert all(interval.low <= interval.difference <= interval.high for interval in intervals)
-    (alone,) = expected_best_intervals([0.4])
-    assert (alone.low, alone.difference, alone.high) == (0.4, 0.4, 0.4)
+def test_the_lower_bound_of_trials_at_two_accuracies_is_that_of_clopper_and_pearson():
+    """At most so many trials are good with n draws: the expected best is the worse one and the gain times 1 − pⁿ."""
+    good, trials, number = 6, 20, 3
+    (bound,) = expected_best_lower_bounds([0.2] * (trials - good) + [0.6] * good, [number])
+    least = stats.beta.ppf(1 - CONFIDENCE, good, trials - good + 1)
+    assert bound == pytest.approx(0.2 + 0.4 * (1 - (1 - least) ** number), abs=0.01)
+
+
+def test_the_lower_bound_grows_with_n_and_is_below_the_estimate_and_close_to_it_of_many_trials():
+    few, many = ([0.1, 0.2, 0.5, 0.3] * times for times in (1, 100))
+    for accuracies in (few, many):
+        bounds = expected_best_lower_bounds(accuracies)
+        assert (np.diff(bounds) >= 0).all()
+        assert (bounds <= expected_best(accuracies) + 1e-9).all()
+    assert expected_best_lower_bounds(many, [2])[0] > 0.95 * expected_best(many)[1]
+    (of_one_trial,) = expected_best_lower_bounds([0.4])
+    assert of_one_trial == pytest.approx((1 - CONFIDENCE) * 0.4, rel=0.1)
 
 
 def search(method: str, *accuracies: float | None, budget: int = 4) -> Search:
@@ -68,6 +97,7 @@ def test_the_table_has_the_best_point_of_each_method_and_marks_the_best_method()
     ]
     assert table.best == {(0, "best dev (%)")}
     assert any("full trial 1" in note and "oom" in note for note in table.notes)
+    assert any("95 % lower bound" in note for note in table.notes)
 
 
 @pytest.mark.some_fast(1)
