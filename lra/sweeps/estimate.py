@@ -12,6 +12,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import torch
@@ -27,7 +28,6 @@ STEPS = 3  # that are timed, where the time is enough
 SECONDS = 12.0  # for the steps of a cell
 FIRST_POSITIONS = 128  # of the first step, which is of one example
 LENGTHS = 3  # at which work is counted: the measured length, its half and its quarter determine the quadratic function
-BUSY_REPEATS, BUSY_RATIO = 30, 1.5  # operators that are timed; how much slower all threads are on a busy machine
 RESERVE = 3.0  # a larger part is only tried if it could take this many times as long: counting and a dev batch follow
 
 
@@ -37,8 +37,7 @@ class Estimate:
 
     `peak_memory_bytes` is of a process that does both, with dev batches of their own size. Where the task's data is
     not `prepared`, sequences of full length were measured, for an upper bound. Of the `batch_size` examples of
-    `positions` each that a part of a batch has, `measured_examples` of `measured_positions` were. `one_thread`: in
-    place of more, because other processes occupied the cores.
+    `positions` each that a part of a batch has, `measured_examples` of `measured_positions` were.
     """
 
     step_seconds: float
@@ -51,7 +50,6 @@ class Estimate:
     batch_size: int
     measured_positions: int
     positions: int
-    one_thread: bool
 
     @property
     def note(self) -> str:
@@ -64,7 +62,7 @@ class Estimate:
         shorter = [f"{part:,} of {whole:,} {what}" for what, (part, whole) in parts.items() if part < whole]
         how = "extrapolated" if self.measured_positions < self.positions else "scaled"
         notes += [f"{how} from {', '.join(shorter)}"] if shorter else []
-        return "; ".join([*notes, *["one thread: the cores are busy"] * self.one_thread])
+        return "; ".join(notes)
 
     def seconds(self, cfg: DictConfig, *, done_steps: int = 0) -> float:
         """Estimate the seconds that a run still needs after `done_steps`: training, dev passes and the test."""
@@ -106,9 +104,6 @@ def _measure_in_parts(cfg: DictConfig, end: float) -> Estimate:
     machine = build_trainer.build_machine(cfg)
     prepare_machine(machine)
     device, precision = machine.device, machine.precision
-    one_thread = device.type == "cpu" and machine.threads is None and cores_are_busy()
-    if one_thread:
-        torch.set_num_threads(1)
     module = to_weight_dtype(precision, build.build_module(cfg)).to(device).train()
     optimizer = module.make_optimizer()
     prepared = is_prepared(cfg)
@@ -134,12 +129,12 @@ def _measure_in_parts(cfg: DictConfig, end: float) -> Estimate:
         step(part)
     memory_of_weights = peak_memory_bytes(device)  # with gradients and the optimizer's state
     part, step_seconds = largest_part_in_time(step, part, whole, end)
-    time_growth = memory_growth = 1.0
+    time_growth = 1.0
     if part.positions < whole.positions:
         lengths = [part.positions // 2**halvings for halvings in reversed(range(LENGTHS))]
-        work = [count_work(lambda length=length: step(Part(1, length))) for length in lengths]  # type: ignore[misc]
-        time_growth = growth_of_work(lengths, [each.flops for each in work], whole.positions)
-        memory_growth = growth_of_work(lengths, [each.bytes for each in work], whole.positions)
+        work = [count_work(partial(step, Part(1, length))).flops for length in lengths]
+        time_growth = growth_of_work(lengths, work, whole.positions)
+    memory_growth = whole.positions / part.positions  # layers keep their inputs
     scale, dev_size = whole.examples / part.examples, cfg.trainer.get("dev_batch_size")
     if dev_size:
         cfg_of_dev = cfg.copy()
@@ -164,7 +159,6 @@ def _measure_in_parts(cfg: DictConfig, end: float) -> Estimate:
         batch_size=whole.examples,
         measured_positions=part.positions,
         positions=whole.positions,
-        one_thread=one_thread,
     )
 
 
@@ -208,23 +202,6 @@ def largest_part_in_time(
     while len(timed) < STEPS and clock() + RESERVE * seconds <= end:
         timed.append(step(part))
     return part, statistics.median(timed)
-
-
-def cores_are_busy() -> bool:
-    """Tell whether an operator is slower on all of torch's threads than on one, since they wait for each other.
-
-    Where other processes occupy the cores, a step on all threads can take fifty times as long.
-    """
-    threads, numbers = torch.get_num_threads(), torch.zeros(1 << 18)
-    seconds = {}
-    for count in (1, threads):
-        torch.set_num_threads(count)
-        numbers.exp_()
-        begun = time.perf_counter()
-        for _ in range(BUSY_REPEATS):
-            numbers.mul_(0).exp_()
-        seconds[count] = time.perf_counter() - begun
-    return seconds[threads] > BUSY_RATIO * seconds[1]
 
 
 def growth_of_work(lengths: Sequence[int], work: Sequence[float], length: int) -> float:

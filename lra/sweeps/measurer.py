@@ -28,6 +28,9 @@ LEAST_SECONDS = 0.5  # for the steps of one, also where the cells are many
 OVERRUN = 3.0  # a cell is ended after this many times its seconds, and those that it has to get ready
 READY_SECONDS = 4.0
 START_SECONDS = 120.0  # that the imports may take
+# Threads of OpenMP that wait for each other give their core away. By default they spin, so that on a machine with other
+# work a step can take fifty times as long; without other work both take the same time.
+WAITING = {"OMP_WAIT_POLICY": os.environ.get("OMP_WAIT_POLICY", "passive")}
 NO_TIME = "no time was left; the same command measures it"
 
 
@@ -41,7 +44,7 @@ def measure_each(cfgs: Sequence[DictConfig], *, seconds: float = PLAN_SECONDS) -
         path = Path(folder) / "cfgs"
         path.write_bytes(pickle.dumps(list(cfgs)))
         command = python_module("lra.sweeps.measurer", str(path), str(seconds))
-        with Child(command, echo=False, keep_output=True, patience_seconds=0) as child:
+        with Child(command, env=WAITING, echo=False, keep_output=True, patience_seconds=0) as child:
             for place in range(len(cfgs)):
                 if not _has_line(child, place, START_SECONDS if place == 0 else 2 * seconds):
                     yield UserError("measuring does not answer" if child.code is None else child.error())

@@ -2,7 +2,7 @@
 
 import json
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import closing
 from dataclasses import asdict, fields
 from pathlib import Path
@@ -62,7 +62,7 @@ def print_plan(console: Console, run_set: RunSet) -> None:
     if any(kind.is_extrapolated for kind in measured):
         console.print(
             "extrapolated: the steps were of shorter sequences; their time is scaled by the counted FLOPs, a quadratic"
-            " function of the length."
+            " function of the length, and their memory by the length."
         )
     but = f" ({unknown} that could not be measured are not counted)" if unknown else ""
     console.print(
@@ -105,7 +105,7 @@ def _line(width: int, name: str, *columns: str) -> str:
     return f"{name:<{width}}" + "".join(f"  {text:>{size}}" for text, size in zip(columns, widths, strict=True))
 
 
-def _estimates(cells: Sequence[Cell | None], cache: Path) -> Iterator[Estimate | UserError | None]:
+def _estimates(cells: Sequence[Cell | None], cache: Path) -> Generator[Estimate | UserError | None, None, None]:
     """Yield the estimate of each cell, from the cache or as soon as it is measured, or why it could not be; None: None.
 
     Once data is prepared, an upper bound is not used.
@@ -122,7 +122,7 @@ def _estimates(cells: Sequence[Cell | None], cache: Path) -> Iterator[Estimate |
             yield Estimate(**known[key])
         else:
             estimate = next(measured)
-            if isinstance(estimate, Estimate) and not estimate.one_thread:  # that of a busy machine is not kept
+            if isinstance(estimate, Estimate):
                 known[key] = asdict(estimate)
                 cache.parent.mkdir(parents=True, exist_ok=True)
                 replace_text(cache, json.dumps(known, indent=2) + "\n", shared=True)

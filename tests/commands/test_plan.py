@@ -129,21 +129,13 @@ def test_a_pipe_has_a_line_of_progress_now_and_then(capsys, monkeypatch):
     assert capsys.readouterr().out == ""
 
 
-def test_an_estimate_of_a_busy_machine_is_not_kept(home, monkeypatch, capsys):
-    measured = []
-
-    def measure_each(cfgs):
-        for cfg in cfgs:
-            measured.append(cfg)
-            yield make_estimate(one_thread=len(measured) == 1, measured_positions=256)
-
-    monkeypatch.setattr(sweeps_plan, "measure_each", measure_each)
-    out = plan(capsys, "task=listops", "attention=full")
-    assert "the cores are busy" in out
-    assert "extrapolated from 256 of 2,048 positions" in out
-    for _ in range(2):
-        assert "the cores are busy" not in plan(capsys, "task=listops", "attention=full")
-    assert len(measured) == 2
+def test_the_plan_says_which_cells_are_extrapolated_and_from_what(home, monkeypatch, capsys):
+    estimates = [make_estimate(measured_examples=1, measured_positions=256), make_estimate()]
+    monkeypatch.setattr(sweeps_plan, "measure_each", lambda cfgs: iter(estimates[: len(cfgs)]))
+    rows = [
+        line for line in plan(capsys, "task=listops", "attention=full,none").splitlines() if line.startswith("listops/")
+    ]
+    assert ["extrapolated from 1 of 32 examples, 256 of 2,048 positions" in row for row in rows] == [True, False]
 
 
 @pytest.mark.slow

@@ -42,7 +42,6 @@ def make_estimate(**changed) -> Estimate:
         "batch_size": 32,
         "measured_positions": 2048,
         "positions": 2048,
-        "one_thread": False,
     }
     return Estimate(**{**whole, **changed})
 
@@ -128,7 +127,6 @@ def test_a_part_of_a_batch_is_scaled_to_the_whole_step(data_dir, monkeypatch):
     monkeypatch.setattr(bench, "bare_step", lambda _model, _optimizer, batch, _: Seconds(1000.0 * len(batch.tokens)))
     monkeypatch.setattr(counting, "synchronized_seconds", lambda _: next(clock))
     monkeypatch.setattr(training_memory, "peak_memory_bytes", lambda _: next(memory))
-    monkeypatch.setattr(estimate, "cores_are_busy", lambda: False)
     monkeypatch.setattr(estimate, "FIRST_POSITIONS", 256)
     words = ["task=listops", "size=tiny", "recipe.batch_size=32", "trainer.accumulate_grad_batches=4"]
     found = estimate.measure_here(load_config("train", words))
@@ -164,23 +162,12 @@ def test_of_sequences_that_take_too_long_the_first_positions_are_measured(home, 
     assert part.positions == whole.positions > 64
 
 
-@pytest.mark.parametrize("together, busy", [(1.0, False), (0.6, False), (30.0, True)])
-def test_cores_are_busy_where_all_threads_take_longer_than_one(together, busy, monkeypatch):
-    threads = [2]
-    monkeypatch.setattr(torch, "get_num_threads", lambda: threads[-1])
-    monkeypatch.setattr(torch, "set_num_threads", threads.append)
-    clock = iter([0.0, 1.0, 5.0, 5.0 + together])
-    monkeypatch.setattr(estimate.time, "perf_counter", lambda: next(clock))
-    assert estimate.cores_are_busy() == busy
-    assert threads[-1] == 2
-
-
 def test_the_note_says_what_is_a_bound_what_was_scaled_and_what_was_extrapolated():
     assert make_estimate().note == ""
     assert make_estimate(prepared=False).note == "upper bound: data not prepared"
     assert make_estimate(measured_examples=4).note == "scaled from 4 of 32 examples"
-    part = make_estimate(measured_examples=1, measured_positions=256, one_thread=True).note
-    assert part == "extrapolated from 1 of 32 examples, 256 of 2,048 positions; one thread: the cores are busy"
+    part = make_estimate(measured_examples=1, measured_positions=256).note
+    assert part == "extrapolated from 1 of 32 examples, 256 of 2,048 positions"
 
 
 @pytest.mark.slow

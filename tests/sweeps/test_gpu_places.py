@@ -189,7 +189,8 @@ def test_line_and_record_of_a_run_name_its_gpu(visible, gpus, home, monkeypatch,
 def test_the_plan_says_how_many_fit_on_a_gpu_and_fills_all_of_them(home, monkeypatch, capsys):
     monkeypatch.setenv(VISIBLE, "0,1,2")
     monkeypatch.setattr(processes_at_once, "free_bytes", lambda device: 8 * 2**30)
-    monkeypatch.setattr("lra.sweeps.plan.measure", lambda cell: make_estimate())
+    estimate = make_estimate(step_seconds=0.5)
+    monkeypatch.setattr("lra.sweeps.plan.measure_each", lambda cfgs: (estimate for _ in cfgs))
     monkeypatch.setattr("lra.sweeps.plan.device_name", lambda cfg: "A GPU")
     rates = {1: 10.0, 2: 18.0, 3: 17.0, 4: 15.0}
     monkeypatch.setattr(processes_at_once, "steps_per_second", lambda words, number: rates[number])
