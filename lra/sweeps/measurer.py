@@ -28,9 +28,8 @@ LEAST_SECONDS = 0.5  # for the steps of one, also where the cells are many
 OVERRUN = 3.0  # a cell is ended after this many times its seconds, and those that it has to get ready
 READY_SECONDS = 4.0
 START_SECONDS = 120.0  # that the imports may take
-# Threads of OpenMP that wait for each other give their core away. By default they spin, so that on a machine with other
-# work a step can take fifty times as long; without other work both take the same time.
-WAITING = {"OMP_WAIT_POLICY": os.environ.get("OMP_WAIT_POLICY", "passive")}
+# A process that has asked CUDA for devices cannot be forked: its children could not use them. NVML is another driver.
+FORK_SAFE = {"PYTORCH_NVML_BASED_CUDA_CHECK": "1"}
 NO_TIME = "no time was left; the same command measures it"
 
 
@@ -44,7 +43,7 @@ def measure_each(cfgs: Sequence[DictConfig], *, seconds: float = PLAN_SECONDS) -
         path = Path(folder) / "cfgs"
         path.write_bytes(pickle.dumps(list(cfgs)))
         command = python_module("lra.sweeps.measurer", str(path), str(seconds))
-        with Child(command, env=WAITING, echo=False, keep_output=True, patience_seconds=0) as child:
+        with Child(command, env=FORK_SAFE, echo=False, keep_output=True, patience_seconds=0) as child:
             for place in range(len(cfgs)):
                 if not _has_line(child, place, START_SECONDS if place == 0 else 2 * seconds):
                     yield UserError("measuring does not answer" if child.code is None else child.error())
@@ -122,7 +121,7 @@ def _import_what_measuring_needs() -> None:
     import lra.training.module  # noqa: F401
 
     weight = torch.nn.Parameter(torch.zeros(1))
-    weight.sum().backward()
+    weight.grad = torch.zeros(1)  # not by a backward pass, whose threads for each GPU no fork would have
     torch.optim.AdamW([weight]).step()  # the first step of an optimizer imports for seconds
 
 
