@@ -56,7 +56,7 @@ def test_a_planted_bug_has_one_place_to_be(name, file, old, new):
 
 
 @pytest.mark.slow
-@pytest.mark.some_in_ci(24)
+@pytest.mark.some_in_ci(12)
 @pytest.mark.parametrize("name, file, old, new", PLANTED)
 def test_a_planted_bug_is_caught(name, file, old, new, tmp_path):
     for folder in ("lra", "conf", "tests"):

@@ -79,7 +79,7 @@ def folder_in(home, old):
 
 
 @pytest.mark.slow
-@pytest.mark.some_in_ci(12)
+@pytest.mark.some_in_ci(6)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", [*FILES, TRAINING, RUNNER])
 def test_a_run_that_was_begun(home, runs_of_old, capsys, name, kind):
@@ -92,7 +92,7 @@ def test_a_run_that_was_begun(home, runs_of_old, capsys, name, kind):
 
 
 @pytest.mark.slow
-@pytest.mark.some_in_ci(24)
+@pytest.mark.some_in_ci(10)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", [*FILES, TRAINING, RUNNER])
 def test_a_finished_run(home, runs_of_old, capsys, name, kind):

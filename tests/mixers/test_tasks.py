@@ -25,6 +25,7 @@ def model_and_batch(task: str, mixer: str, protocol: str, *words: str):
 
 
 @pytest.mark.some_fast(6)
+@pytest.mark.some_in_ci(12)
 @pytest.mark.parametrize("mixer", MIXERS)
 @pytest.mark.parametrize("task, protocol", each_and_all(names("task"), ["paper", "clean"]))
 def test_every_task_builds_and_every_parameter_learns(task, mixer, protocol):

@@ -66,6 +66,7 @@ def gradients_per_sequence(encoder, **options):
 
 
 @pytest.mark.some_fast(6)
+@pytest.mark.some_in_ci(9)
 @every_method
 def test_gradients_per_sequence(method):
     encoder = encoder_of(method)
@@ -79,6 +80,7 @@ def test_gradients_per_sequence(method):
 
 
 @pytest.mark.some_fast(6)
+@pytest.mark.some_in_ci(9)
 @every_method
 def test_vmap_over_sequences_and_lengths(method):
     encoder = encoder_of(method)
@@ -87,6 +89,7 @@ def test_vmap_over_sequences_and_lengths(method):
 
 
 @pytest.mark.some_fast(6)
+@pytest.mark.some_in_ci(9)
 @every_method
 def test_vmap_over_encoders_with_their_seeds(method):
     encoder = encoder_of(method)
@@ -105,6 +108,7 @@ def test_vmap_over_encoders_with_their_seeds(method):
 
 
 @pytest.mark.some_fast(4)
+@pytest.mark.some_in_ci(9)
 @every_method
 def test_derivatives_in_forward_mode_equal_those_of_a_backward_pass(method):
     encoder = encoder_of(method)
@@ -122,6 +126,7 @@ def test_derivatives_in_forward_mode_equal_those_of_a_backward_pass(method):
 
 
 @pytest.mark.some_fast(6)
+@pytest.mark.some_in_ci(9)
 @every_method
 def test_vmap_in_training_asks_whether_sequences_share_random_numbers(method):
     encoder = encoder_of(method, dropout=0.5).train()
@@ -140,6 +145,7 @@ def test_performer_keeps_features_that_vmap_redraws():
 
 
 @pytest.mark.some_fast(4)
+@pytest.mark.some_in_ci(9)
 @traced
 @every_method
 def test_a_stored_trace_takes_other_values_lengths_and_batches(method):
