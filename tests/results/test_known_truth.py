@@ -34,6 +34,7 @@ def test_hedges_g_has_no_bias():
     assert np.mean(drawn) == pytest.approx(1.5, abs=0.05)
 
 
+@pytest.mark.some_in_ci(2)
 @pytest.mark.parametrize("spread_apart", [False, True])
 @pytest.mark.parametrize(("difference", "count", "seeds"), [(1.5, 2, 8), (2.0, 5, 6), (2.5, 17, 5)])
 def test_the_power_is_how_often_the_difference_is_found(difference, count, seeds, spread_apart):
