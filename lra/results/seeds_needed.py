@@ -1,6 +1,6 @@
 """How many seeds the rule of `lra/results/significance.py` needs to find a difference, by simulation.
 
-Letters: D draws.
+Letters: R rows, D draws.
 """
 
 import functools
@@ -23,29 +23,26 @@ MOST_SEEDS = 1_000
 DRAWS = 2_000
 DRAWN_MEANS = 60_000  # for a critical value, of all rows together
 COUNTS = (3, 5, 100)  # of seeds, for which the critical value is made: between them it is nearly linear
-Spreads = tuple[float, float, float]  # standard deviations between the seeds of two rows, and of all others together
-ALIKE: Spreads = (1.0, 1.0, 1.0)
 
 
-def power(difference: float, seeds: int, rows: int, spreads: Spreads = ALIKE) -> float:
-    """Compute how probably one row is significantly different from the baseline.
+def power(difference: float, seeds: int, stds: Sequence[float]) -> float:
+    """Compute how probably the second row is significantly different from the first one, the baseline.
 
-    Of `rows` rows of `seeds` normal values this one differs, by `difference` in the unit of `spreads`: those of the
-    row, the baseline, and all others.
+    Of rows of `seeds` normal values it alone differs, by `difference`; `stds` are the standard deviations of all rows,
+    in the same unit.
     """
-    rng, freedom = np.random.default_rng(0), seeds - 1
-    others = (rows - 2) * freedom  # degrees of freedom; one row of one more seed has the same pooled variance
-    counts = [seeds, seeds, others + 1] if others else [seeds, seeds]
-    error = math.sqrt((spreads[0] ** 2 + spreads[1] ** 2) / seeds)
-    ratios_D = np.abs(difference + error * rng.standard_normal(DRAWS))
-    variances_RD = np.stack(
-        [
-            std**2 * rng.standard_gamma((count - 1) / 2, DRAWS) * 2 / (count - 1)
-            for std, count in zip(spreads, counts, strict=False)
-        ]
-    )
-    margins_D = Margins(variances_RD, counts).between(0, 1)
-    return float((ratios_D > critical_value_of(seeds, rows) * margins_D).mean())
+    means_RD, variances_RD = _drawn(seeds, len(stds))
+    differences_D = np.abs(difference + stds[1] * means_RD[1] - stds[0] * means_RD[0])
+    margins_D = Margins(np.array(stds)[:, None] ** 2 * variances_RD, [seeds] * len(stds)).between(1, 0)
+    return float((differences_D > critical_value_of(seeds, len(stds)) * margins_D).mean())
+
+
+@functools.lru_cache(maxsize=64)
+def _drawn(seeds: int, rows: int) -> tuple[np.ndarray, np.ndarray]:
+    """Means and sample variances of rows of standard normal values, `[R, D]`."""
+    rng = np.random.default_rng(0)
+    means_RD = rng.standard_normal((rows, DRAWS)) / math.sqrt(seeds)
+    return means_RD, rng.standard_gamma((seeds - 1) / 2, (rows, DRAWS)) * 2 / (seeds - 1)
 
 
 def critical_value_of(seeds: int, rows: int) -> float:
@@ -60,14 +57,14 @@ def _critical_values(rows: int) -> list[float]:
     return [critical_value([count] * rows, has_baseline=True, drawn_means=DRAWN_MEANS) for count in COUNTS]
 
 
-def seeds_needed(difference: float, rows: int, spreads: Spreads = ALIKE) -> int | None:
+def seeds_needed(difference: float, stds: Sequence[float]) -> int | None:
     """Find the number of seeds of each row from which on `power` is at least 80 %; None above `MOST_SEEDS`."""
-    if power(difference, MOST_SEEDS, rows, spreads) < POWER:
+    if power(difference, MOST_SEEDS, stds) < POWER:
         return None
     low, high = LEAST_SEEDS_FOR_T - 1, MOST_SEEDS
     while high - low > 1:
         middle = math.isqrt(low * high) if high > 2 * low else (low + high) // 2
-        low, high = (low, middle) if power(difference, middle, rows, spreads) >= POWER else (middle, high)
+        low, high = (low, middle) if power(difference, middle, stds) >= POWER else (middle, high)
     return high
 
 
@@ -77,11 +74,9 @@ def cannot_tell(seeds: Seeds, name: str, baseline: str) -> str:
     So many seeds of each row find a true difference as large as the measured one, at the measured spreads, with a
     probability of 80 %.
     """
-    others = [values for row, values in seeds.items() if row not in (name, baseline)]
-    spread_of_others = math.sqrt(pooled_variance(others)[0]) if others else 0.0
-    spreads = (math.sqrt(variance(seeds[name])), math.sqrt(variance(seeds[baseline])), spread_of_others)
+    in_order = [baseline, name, *(row for row in seeds if row not in (baseline, name))]
     difference = float(np.mean(seeds[name]) - np.mean(seeds[baseline]))
-    needed = seeds_needed(difference, len(seeds), spreads)
+    needed = seeds_needed(difference, [math.sqrt(variance(seeds[row])) for row in in_order])
     would = f"more than {MOST_SEEDS:,}" if needed is None else f"{needed:,}"
     return f"{few_seeds(len(seeds[name]), len(seeds[baseline]))}; {would} would"
 
@@ -120,9 +115,9 @@ def seeds_note(task: str, records: Sequence[Record], hashes: Collection[str], *,
 
 
 def _needed(std: float, low: float, high: float, rows: int, seeds: int) -> str:
-    counts = [seeds_needed(POINTS / each, rows) for each in (std, low, high)]
+    counts = [seeds_needed(POINTS, [each] * rows) for each in (std, low, high)]
     best, least, most = (f"more than {MOST_SEEDS:,}" if count is None else f"{count:,}" for count in counts)
-    now = f"{100 * power(POINTS / std, seeds, rows):.0f} %" if seeds >= LEAST_SEEDS_FOR_T else "not tested"
+    now = f"{100 * power(POINTS, seeds, [std] * rows):.0f} %" if seeds >= LEAST_SEEDS_FOR_T else "not tested"
     return (
         f"a difference of {POINTS:g} point from the baseline, of one row alone, is significant with a probability of"
         f" {100 * POWER:.0f} % from {best} seeds on [{least}, {most}]; with {seeds} seeds: {now}. Standard deviation"

@@ -73,6 +73,7 @@ def test_intervals_cover_the_difference(rows, kind):
     assert min(coverage.values()) >= 0.93, coverage
 
 
+@pytest.mark.some_in_ci(2)
 @pytest.mark.parametrize(
     ("rows", "large"), [(2, [1]), (3, [0]), (4, [0]), (17, [5]), (17, [0])], ids=lambda value: str(value)
 )

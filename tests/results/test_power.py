@@ -13,22 +13,23 @@ def test_the_power_of_two_rows_of_many_seeds_is_that_of_the_t_test(difference, s
     freedom, noncentrality = 2 * seeds - 2, difference / (2 / seeds) ** 0.5
     edge = stats.t.ppf(0.975, freedom)
     expected = stats.nct.sf(edge, freedom, noncentrality) + stats.nct.cdf(-edge, freedom, noncentrality)
-    assert power(difference, seeds, 2) == pytest.approx(expected, abs=0.03)
+    assert power(difference, seeds, [1.0] * 2) == pytest.approx(expected, abs=0.03)
 
 
 def test_the_seeds_needed_are_the_textbooks_or_a_few_more():
-    found = [seeds_needed(difference, 2) for difference in (0.5, 1.0, 2.0)]
+    found = [seeds_needed(difference, [1.0] * 2) for difference in (0.5, 1.0, 2.0)]
     for needed, textbook in zip(found, (64, 17, 6), strict=True):
         assert textbook <= needed <= 1.1 * textbook + 1
-    assert seeds_needed(50.0, 2) == 3, "the fewest that are tested"
-    assert seeds_needed(0.001, 2) is None
-    assert seeds_needed(1.0, 17) > seeds_needed(1.0, 5) > 17, "more rows are more chances"
-    assert seeds_needed(1.0, 2, (3.0, 1.0, 1.0)) > seeds_needed(1.0, 2), "a larger spread"
+    assert seeds_needed(50.0, [1.0] * 2) == 3, "the fewest that are tested"
+    assert seeds_needed(0.001, [1.0] * 2) is None
+    assert seeds_needed(1.0, [1.0] * 17) > seeds_needed(1.0, [1.0] * 5) > 17, "more rows are more chances"
+    assert seeds_needed(1.0, [1.0, 3.0]) > seeds_needed(1.0, [1.0, 1.0]), "a larger spread"
 
 
 def test_what_seeds_cannot_tell_has_the_number_that_would():
     rows = {"a": [1.0, 2.0, 3.0], "b": [3.0, 4.0, 5.0], "c": [1.0, 2.0, 3.0, 2.0]}
-    assert cannot_tell(rows, "b", "a") == f"3 seeds cannot tell; {seeds_needed(2.0, 3)} would"
+    stds = [1.0, 1.0, np.std(rows["c"], ddof=1)]
+    assert cannot_tell(rows, "b", "a") == f"3 seeds cannot tell; {seeds_needed(2.0, stds)} would"
     assert cannot_tell(rows, "c", "a") == "4 and 3 seeds cannot tell; more than 1,000 would"
     assert cannot_tell({"a": [0.5] * 3, "b": [0.5] * 3}, "b", "a") == "3 seeds cannot tell; more than 1,000 would"
 
