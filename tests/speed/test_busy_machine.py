@@ -19,7 +19,7 @@ OURS, DEFAULT = f"{SPIN_COUNT}={SPINS}", f"{SPIN_COUNT}=300000"  # libgomp's own
 WAYS = (DEFAULT, *(f"{SPIN_COUNT}={count}" for count in (1000, 5000, 20_000, 100_000, 1_000_000)), OURS)
 WAYS += ("OMP_WAIT_POLICY=PASSIVE", "OMP_NUM_THREADS=1")
 LOADS = (0, 1, 2, 4)
-ROUNDS, STEPS = 5, 3
+ROUNDS, STEPS = 5, 2
 SERVER = Path(__file__).with_name("step_server.py")
 
 
