@@ -6,7 +6,6 @@ of memory ends alone.
 
 import json
 import os
-import pickle
 import signal
 import sys
 import tempfile
@@ -17,7 +16,7 @@ from functools import partial
 from pathlib import Path
 
 import torch
-from omegaconf import DictConfig
+from omegaconf import DictConfig, OmegaConf
 
 from lra.base.processes import Child, die_with_parent, python_module
 from lra.sweeps.estimate import SECONDS, Estimate, measure_here
@@ -40,8 +39,8 @@ def measure_each(cfgs: Sequence[DictConfig], *, seconds: float = PLAN_SECONDS) -
         The estimate of each as soon as it is measured, or why it could not be.
     """
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "cfgs"
-        path.write_bytes(pickle.dumps(list(cfgs)))
+        path = Path(folder) / "configurations.json"
+        path.write_text(json.dumps([OmegaConf.to_yaml(cfg) for cfg in cfgs]), encoding="utf-8")
         command = python_module("lra.sweeps.measurer", str(path), str(seconds))
         with Child(command, env=FORK_SAFE, echo=False, keep_output=True, patience_seconds=0) as child:
             for place in range(len(cfgs)):
@@ -131,5 +130,6 @@ if __name__ == "__main__":  # the child of `measure_each`
     torch.set_num_threads(1)  # a fork of a process whose threads have worked would wait for them
     _import_what_measuring_needs()
     measure_one = partial(measure_in_fork, threads=all_threads)
-    for made in measure_all_here(pickle.loads(Path(of_cells).read_bytes()), float(of_all), measure_one):
+    composed = [OmegaConf.create(text) for text in json.loads(Path(of_cells).read_text("utf-8"))]
+    for made in measure_all_here(composed, float(of_all), measure_one):
         print(json.dumps(made), flush=True)
