@@ -21,16 +21,37 @@ ELAPSED = 10  # characters of the time since the start
 LEFT_OUT_FIRST = ("speed", "accuracy", "loss", "dev", "left")  # of the note, on a narrow terminal
 
 
+class TrainingClock:
+    """A clock that stands still during dev passes; `dev_seconds` is how long the last one took, 0 before the first."""
+
+    def __init__(self) -> None:
+        self._dev_began = self._all_dev_seconds = self.dev_seconds = 0.0
+
+    def seconds(self) -> float:
+        """The time, of which differences have a meaning."""
+        return time.monotonic() - self._all_dev_seconds
+
+    def begin_dev_pass(self) -> None:
+        """Stop the clock."""
+        self._dev_began = time.monotonic()
+
+    def end_dev_pass(self) -> None:
+        """Let the clock go on."""
+        self.dev_seconds = time.monotonic() - self._dev_began
+        self._all_dev_seconds += self.dev_seconds
+
+
 class Telemetry(Callback):
     """Logs the metrics every `every_steps` optimizer steps and at the run's last; the speed is without dev passes.
 
-    `latest` is the last logged point, for the progress bar.
+    `latest` is the last logged point, and `clock` the run's clock, for the progress bar.
     """
 
     def __init__(self, *, every_steps: int, last_step: int):
         self.every_steps, self.last_step = every_steps, last_step
         self.latest: dict[str, float] = {}
-        self._seconds = self._started = 0.0
+        self.clock = TrainingClock()
+        self._started = 0.0
         self._steps = self._tokens = 0
         self._learning_rate = 0.0
 
@@ -40,11 +61,11 @@ class Telemetry(Callback):
 
     def on_validation_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         """Stop the clock during a dev pass."""
-        self._seconds += time.monotonic() - self._started
+        self.clock.begin_dev_pass()
 
     def on_validation_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         """Start the clock again after a dev pass."""
-        self._started = time.monotonic()
+        self.clock.end_dev_pass()
 
     def on_before_optimizer_step(
         self, trainer: pl.Trainer, pl_module: pl.LightningModule, optimizer: Optimizer
@@ -66,7 +87,7 @@ class Telemetry(Callback):
         if step % self.every_steps and step != self.last_step:
             return
         metrics = pl_module.pop_train_metrics()  # waits for the device, so the clock must be read after it
-        seconds = self._seconds + time.monotonic() - self._started
+        seconds = self.clock.seconds() - self._started
         self.latest = {
             **metrics,
             "learning_rate": self._learning_rate,
@@ -79,35 +100,21 @@ class Telemetry(Callback):
         self._restart()
 
     def _restart(self) -> None:
-        self._seconds, self._steps, self._tokens = 0.0, 0, 0
-        self._started = time.monotonic()
+        self._steps = self._tokens = 0
+        self._started = self.clock.seconds()
 
 
 class RecentSpeed:
-    """Optimizer steps per second in the last `RECENT_SECONDS`, without dev passes; of slower steps, that of the last.
+    """Optimizer steps per second in the last `RECENT_SECONDS`; of slower steps, that of the last."""
 
-    `dev_seconds` is how long the last dev pass took; 0 before the first one.
-    """
+    def __init__(self, step: int, seconds: float):
+        self._ends = deque([(seconds, step)])  # of steps, and which
 
-    def __init__(self, step: int):
-        self._ends = deque([(time.monotonic(), step)])  # of steps, and which; the clock stands still in dev passes
-        self._dev_began = self._all_dev_seconds = self.dev_seconds = 0.0
-
-    def end_step(self, step: int) -> None:
-        """Count the steps up to this one, which has just ended."""
-        now = time.monotonic() - self._all_dev_seconds
-        self._ends.append((now, step))
-        while len(self._ends) > 2 and now - self._ends[1][0] >= RECENT_SECONDS:
+    def end_step(self, step: int, seconds: float) -> None:
+        """Count the steps up to this one, which ended at this time."""
+        self._ends.append((seconds, step))
+        while len(self._ends) > 2 and seconds - self._ends[1][0] >= RECENT_SECONDS:
             self._ends.popleft()
-
-    def begin_dev_pass(self) -> None:
-        """Stop the clock."""
-        self._dev_began = time.monotonic()
-
-    def end_dev_pass(self) -> None:
-        """Let the clock go on."""
-        self.dev_seconds = time.monotonic() - self._dev_began
-        self._all_dev_seconds += self.dev_seconds
 
     @property
     def steps_per_second(self) -> float:
@@ -129,11 +136,11 @@ class RunProgress(Callback):
         self._train = self._dev = TaskID(0)  # rows of the bar
         self._dev_accuracy: float | None = None
         self._last_line = 0.0
-        self._speed = RecentSpeed(0)
+        self._speed = RecentSpeed(0, telemetry.clock.seconds())
 
     def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         """Open the bar at the step from which the run starts or resumes."""
-        self._speed = RecentSpeed(trainer.global_step)
+        self._speed = RecentSpeed(trainer.global_step, self.telemetry.clock.seconds())
         if self.console.is_terminal:
             self._bar = Progress(
                 TextColumn("{task.description}"),
@@ -151,7 +158,7 @@ class RunProgress(Callback):
         if trainer.fit_loop._should_accumulate():
             return
         step = trainer.global_step
-        self._speed.end_step(step)
+        self._speed.end_step(step, self.telemetry.clock.seconds())
         if self._bar is not None:
             self._bar.update(self._train, completed=step, note=self._note(step, self._note_width))
         elif time.monotonic() - self._last_line >= LINE_SECONDS or step == trainer.max_steps:
@@ -171,7 +178,7 @@ class RunProgress(Callback):
         """Word the state of the run, the most important numbers that `width` characters have room for."""
         latest, speed = self.telemetry.latest, self._speed.steps_per_second
         dev_passes = self.steps // self.eval_every - step // self.eval_every
-        left = (self.steps - step) / speed + dev_passes * self._speed.dev_seconds
+        left = (self.steps - step) / speed + dev_passes * self.telemetry.clock.dev_seconds
         parts = {
             "loss": f"loss {latest['train/loss']:.3f}" if latest else "",
             "accuracy": f"accuracy {latest['train/accuracy']:.1%}" if latest else "",
@@ -188,7 +195,6 @@ class RunProgress(Callback):
 
     def on_validation_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         """Show a bar for the dev pass below the bar of the run."""
-        self._speed.begin_dev_pass()
         if self._bar is not None:
             self._dev = self._bar.add_task("dev", total=sum(trainer.num_val_batches), note="")
 
@@ -199,7 +205,6 @@ class RunProgress(Callback):
 
     def on_validation_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         """Close the bar of the dev pass, and show the dev accuracy."""
-        self._speed.end_dev_pass()
         self._dev_accuracy = float(trainer.callback_metrics["dev/accuracy"])
         if self._bar is not None:
             self._bar.remove_task(self._dev)

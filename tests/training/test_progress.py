@@ -8,7 +8,7 @@ import pytest
 from rich.console import Console
 
 from lra.training.machine_load import MachineLoad
-from lra.training.progress import RunProgress
+from lra.training.progress import RunProgress, Telemetry, TrainingClock
 
 LATEST = {"train/loss": 2.3001, "train/accuracy": 0.112}
 
@@ -49,7 +49,8 @@ def trainer_at(step: int) -> SimpleNamespace:
 )
 def test_the_bar_and_the_step_are_there_at_every_width(columns, shown, hidden, clock):
     console = Console(file=io.StringIO(), force_terminal=True, width=columns)
-    progress = RunProgress(SimpleNamespace(latest=LATEST), console=console, steps=35_000, eval_every=700)
+    telemetry = SimpleNamespace(latest=LATEST, clock=TrainingClock())
+    progress = RunProgress(telemetry, console=console, steps=35_000, eval_every=700)
     trainer = trainer_at(0)
     progress.on_train_start(trainer, None)
     progress.on_validation_start(trainer, None)
@@ -69,16 +70,17 @@ def test_the_bar_and_the_step_are_there_at_every_width(columns, shown, hidden, c
 
 def test_the_speed_is_that_of_the_last_seconds_and_the_time_left_follows_it(clock):
     out = io.StringIO()
-    progress = RunProgress(
-        SimpleNamespace(latest={}), console=Console(file=out, width=120), steps=1_000, eval_every=100
-    )
+    telemetry = Telemetry(every_steps=10, last_step=1_000)
+    progress = RunProgress(telemetry, console=Console(file=out, width=120), steps=1_000, eval_every=100)
     progress.on_train_start(trainer_at(0), None)
     for step in range(1, 101):  # ten steps a second
         clock.now += 0.1
         progress.on_train_batch_end(trainer_at(step))
-    progress.on_validation_start(trainer_at(100), None)
+    for callback in (telemetry, progress):
+        callback.on_validation_start(trainer_at(100), None)
     clock.now += 30  # of a dev pass, which is no part of the speed
-    progress.on_validation_end(trainer_at(100), None)
+    for callback in (telemetry, progress):
+        callback.on_validation_end(trainer_at(100), None)
     clock.now += 0.1
     progress.on_train_batch_end(trainer_at(101))
     assert "10.00 steps/s  0:06:00 left" in out.getvalue()  # 899 steps, and nine dev passes
