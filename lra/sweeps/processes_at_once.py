@@ -29,8 +29,6 @@ from lra.types import UserError
 NUMBERS_TRIED = (1, 2, 4, 8)
 SHARED_MEMORY = 0.9  # of the memory that the cells may take together
 CONTEXT_BYTES = 600 * 2**20  # of a process on a GPU, beside what torch's allocator counts
-
-
 SLOWEST_STEP_SECONDS = 1.0  # of a cell of which several are timed at a time, which takes a minute then
 
 

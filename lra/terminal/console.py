@@ -25,6 +25,7 @@ if TYPE_CHECKING:  # slow, and the front door needs the streams alone
     from rich.console import Console
 
 PIPE_WIDTH = 120  # least width of output into a pipe, which has no width of its own
+PIPE_SECONDS = 5.0  # between two lines of progress in a pipe
 Advance = Callable[..., object]  # takes `what`, a text, and `cost`
 STDERR = 2
 IN_ASCII = {  # signs of tables and errors that a terminal may lack; the marks at a number must stay different
@@ -45,9 +46,6 @@ def make_console() -> Console:
     if not console.is_terminal:
         console.width = PIPE_WIDTH
     return console
-
-
-PIPE_SECONDS = 5.0  # between two lines of progress in a pipe
 
 
 @contextmanager

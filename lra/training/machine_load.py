@@ -32,7 +32,5 @@ class MachineLoad(Callback):
             self._high_since = now
         elif now - self._high_since >= AFTER_SECONDS:
             self._said = True
-            self.console.print(
-                f"The machine is busy: a load of {load:.1f} on {cores} cores. Steps take longer than at rest.",
-                highlight=False,
-            )
+            busy = f"The machine is busy: a load of {load:.1f} on {cores} cores."
+            self.console.print(f"{busy} Steps are slower than on an idle machine.", highlight=False)
