@@ -14,6 +14,7 @@ from shutil import get_terminal_size
 from types import ModuleType
 
 from lra import __version__
+from lra.base.command_line import typed_words
 from lra.base.paths import conf_dir, environment
 from lra.base.signals import clean_up_on_signals, exit_on_signals, raise_if_stopped
 from lra.base.text import without_credentials
@@ -72,8 +73,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     if argv is None:
         guard_streams()
+    words = list(sys.argv[1:] if argv is None else argv)
     try:
-        return _command(list(sys.argv[1:] if argv is None else argv))
+        with typed_words(words):
+            return _command(words)
     except OutputError as error:
         return _fail(str(error))
 
