@@ -13,6 +13,9 @@ from contextlib import contextmanager
 PLAIN_TEXT = re.compile(r"[\w/.+@%*?|-][\w/.+@%*?|:-]*", re.ASCII)
 NO_TEXT = re.compile(r"(?i)[+-]?(\d[\d_]*(\.\d*)?|\.\d+)(e[+-]?\d+)?|[+-]?(inf|nan)|true|false|null|none")
 
+# What a shell reads within double quotes, or bash as a command of its history.
+NOT_IN_DOUBLE_QUOTES = re.compile(r"[\"$`!]|\\(?!')")
+
 _typed: list[str] = []  # the words of the command that this process runs, after `lra`
 
 
@@ -53,6 +56,13 @@ def quoted_for_hydra(text: str) -> str:
     return "'" + re.sub(r"(\\*)('|\$\{|\Z)", lambda match: match[1] * 2 + ends[match[2]], text) + "'"
 
 
+def shell_word(word: str) -> str:
+    """Quote a word for a shell; in double quotes where that is easier to read, as around Hydra's single ones."""
+    if "'" in word and not NOT_IN_DOUBLE_QUOTES.search(word):
+        return f'"{word}"'
+    return shlex.quote(word)
+
+
 def command(words: str, *overrides: str) -> str:
     """Write a command of `lra` that a shell reads back word by word.
 
@@ -60,30 +70,36 @@ def command(words: str, *overrides: str) -> str:
         words: the verb with what stands behind it, such as `sweep landmarks show`.
         overrides: each as one word, a value in Hydra's quotes where it needs them (see `override`).
     """
-    return shlex.join(["lra", *words.split(), *overrides])
+    return shell_command("lra", *words.split(), *overrides)
 
 
 def shell_command(*words: object) -> str:
-    """Write a command of another program, such as `chmod u+r PATH`, that a shell reads back word by word."""
-    return shlex.join(map(str, words))
+    """Write a command of any program, such as `chmod u+r PATH`, that a shell reads back word by word."""
+    return " ".join(shell_word(str(word)) for word in words)
 
 
-def typed_command(otherwise: str, *changes: str, without: Sequence[str] = ()) -> str:
+def typed_command(otherwise: str, *changes: str, without: Sequence[str] = (), flags: Sequence[str] = ()) -> str:
     """Write the command that was typed once more, with some of its overrides changed.
 
     Args:
         otherwise: the verb for a call from Python, where no command was typed.
         changes: overrides in place of those of the same key, or in addition.
         without: keys of overrides, or other words, to leave out.
+        flags: flags to add behind the verb.
     """
-    left_out = {*map(key_of, changes), *without}
-    kept = [word for word in _typed or otherwise.split() if key_of(word) not in left_out]
-    return shlex.join(["lra", *kept, *changes])
+    left_out = {*map(key_of, changes), *without, *flags}
+    verb, *others = [word for word in _typed or otherwise.split() if key_of(word) not in left_out]
+    return shell_command("lra", verb, *flags, *others, *changes)
 
 
 def typed_overrides(*keys: str) -> list[str]:
     """The typed overrides of some keys, for a command of another verb that has these options too."""
     return [word for word in _typed if "=" in word and key_of(word) in keys]
+
+
+def typed_words_after(word: str) -> list[str]:
+    """What was typed behind the first such word, such as a mistyped verb; nothing where it was not typed."""
+    return _typed[_typed.index(word) + 1 :] if word in _typed else []
 
 
 def key_of(word: str) -> str:
