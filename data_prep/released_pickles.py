@@ -14,7 +14,7 @@ import numpy as np
 
 from data_prep.archives import MB, refuse_outside
 from data_prep.source import Request, determine_origin
-from data_prep.unpickle import elements
+from data_prep.unpickle import elements, with_text_keys
 from lra.data.manifest import SPLITS
 from lra.types import UserError
 
@@ -92,7 +92,8 @@ class Pickles:
                 if number % ROWS_PER_TICK == 0:
                     self.request.tick(file.tell() // MB, total)
                 where = f"{path}, row {number}"
-                if not isinstance(row, dict) or row.keys() != wanted:
+                row = with_text_keys(row, where)
+                if row.keys() != wanted:
                     raise UserError(f"{where}: not a dictionary of {', '.join(sorted(wanted))}")
                 label, classes = row["label"], self.request.spec.num_classes
                 if type(label) not in (int, float) or label not in range(classes):
