@@ -30,7 +30,8 @@ from lra.types import UserError
 
 Tick = Callable[[int, int | None], None]  # reports progress: the amount done, and the total amount
 MB = 1_000_000
-BROKEN = (tarfile.TarError, EOFError, zlib.error, lzma.LZMAError)
+# What reading a damaged archive raises; gzip and bzip2 raise an OSError without a number, unlike the disk.
+BROKEN = (tarfile.TarError, EOFError, zlib.error, lzma.LZMAError, OSError)
 CHUNK_BYTES = 1 << 20
 LARGEST_HEADER_BYTES = 1 << 16  # for a header with a long name or with further facts about a file
 MOST_GLOBAL_FACTS = 64
@@ -76,7 +77,7 @@ def read_files(
             )
         try:
             yield match, file.read()
-        except (*BROKEN, OSError) as error:
+        except BROKEN as error:
             raise broken(path, error) from error
 
 
@@ -116,7 +117,7 @@ def open_files(path: Path, pattern: re.Pattern[str], tick: Tick) -> Iterator[tup
                 yield match, file, member.size
             while not stream.at_end and stream.read(CHUNK_BYTES):
                 pass  # read to the end, where gzip compares the checksum
-    except (*BROKEN, OSError) as error:
+    except BROKEN as error:
         raise broken(path, error) from error
 
 

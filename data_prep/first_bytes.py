@@ -33,7 +33,7 @@ EMPTY = Form(name="empty", says="an empty file", remedy=NOT_THE_FILE)
 TEXT = Form(name="text", says="a text")
 UNKNOWN = Form(name="unknown", says="a file of no form that is known here", remedy=NOT_THE_FILE)
 NPZ = Form(name="npz", says="an NPZ file of numpy")
-ZIP = Form(name="zip", says="a zip, which is not read", remedy=UNPACK)
+ZIP = Form(name="zip", says="a zip", remedy=UNPACK)
 PICKLE = Form(name="pickle", says="a pickle")
 BEGINNINGS = {
     b"\x1f\x8b": Form(name="gzip", says="a file that gzip has compressed", archive=True),
@@ -42,12 +42,12 @@ BEGINNINGS = {
     b"\x5d\x00\x00": Form(name="lzma", says="a file that lzma has compressed", archive=True),
     b"PK\x03\x04": ZIP,
     b"PK\x05\x06": ZIP,
-    b"7z\xbc\xaf\x27\x1c": Form(name="7z", says="a 7z archive, which is not read", remedy=UNPACK),
-    b"Rar!\x1a\x07": Form(name="rar", says="a rar archive, which is not read", remedy=UNPACK),
-    b"\x28\xb5\x2f\xfd": Form(name="zstd", says="a file that zstd has compressed, which is not read", remedy=UNPACK),
-    b"\x04\x22\x4d\x18": Form(name="lz4", says="a file that lz4 has compressed, which is not read", remedy=UNPACK),
-    b"LZIP": Form(name="lzip", says="a file that lzip has compressed, which is not read", remedy=UNPACK),
-    b"\x1f\x9d": Form(name="compress", says="a file that compress has compressed, which is not read", remedy=UNPACK),
+    b"7z\xbc\xaf\x27\x1c": Form(name="7z", says="a 7z archive", remedy=UNPACK),
+    b"Rar!\x1a\x07": Form(name="rar", says="a rar archive", remedy=UNPACK),
+    b"\x28\xb5\x2f\xfd": Form(name="zstd", says="a file that zstd has compressed", remedy=UNPACK),
+    b"\x04\x22\x4d\x18": Form(name="lz4", says="a file that lz4 has compressed", remedy=UNPACK),
+    b"LZIP": Form(name="lzip", says="a file that lzip has compressed", remedy=UNPACK),
+    b"\x1f\x9d": Form(name="compress", says="a file that compress has compressed", remedy=UNPACK),
     b"PAR1": Form(name="parquet", says="a parquet file"),
     b"ARROW1": Form(name="arrow", says="an Arrow file"),
     b"\x93NUMPY": Form(name="npy", says="an NPY file of numpy"),
