@@ -8,7 +8,7 @@ from lra.types import UserError
 HEAD_BYTES = 512  # a tar's first header; all other forms are told by fewer
 NPZ_NAME = slice(30, 512)  # of the first file in a zip
 UNPACK = "unpack it, and name its folder"
-NOT_THE_FILE = "this is not the file itself; fetch it again"
+NOT_THE_FILE = "fetch it again"
 
 
 @dataclass(frozen=True, kw_only=True)

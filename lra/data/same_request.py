@@ -106,5 +106,5 @@ def _other_source(manifest: Manifest, folder: Path, source: str, remedy: str) ->
     asked = manifest["asked"]
     was = override("source", asked.get("source_path", asked["source"]))
     now = override("source", source if source in SOURCE_KEYWORDS else Path(source).expanduser().absolute())
-    line = f"{folder} was made with {was}, but {now} is asked for, which holds other data; {remedy}"
+    line = f"{folder} was made with {was}, but {now} is asked for, whose files are not the same; {remedy}"
     return UserError(line, kind="other_data", key="source", value=source, right=asked["source"])

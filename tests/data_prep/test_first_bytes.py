@@ -145,6 +145,13 @@ def test_a_file_that_lies_in_a_searched_folder_is_looked_at_too(prepare, refused
     assert (error.kind, error.value) == ("wrong_form", "html")
 
 
+def test_a_pickle_by_its_name_alone_is_told_too(prepare, refused, tmp_path):
+    for split in ("train", "test"):
+        (tmp_path / f"text.{split}.pickle").write_bytes(FORMS["html"])
+    error = refused("prepare", "task=text", "size=tiny", f"source={tmp_path}/text.train.pickle", "verify=false")
+    assert (error.kind, error.value) == ("wrong_form", "html")
+
+
 @pytest.mark.parametrize("name", ["jpeg", "text", "empty", "unknown"])
 def test_no_address_of_an_object_is_in_the_line_of_an_image(name):
     with pytest.raises(UserError) as refused:
