@@ -58,6 +58,9 @@ def test_a_class_without_a_training_example_is_refused(prepare, refused, tmp_pat
     error = refused("prepare", "task=image", "size=tiny", f"source={few}", "verify=false")
     assert (error.kind, error.value) == ("missing_class", ["6", "7", "8", "9"])
     assert text_source.BENCHMARK["train"] == 25_000
+    one_class = folder(tmp_path, train=row("1.0", "a", "b"))
+    error = refused("prepare", "task=retrieval", "size=tiny", f"source={one_class}", "verify=false")
+    assert (error.kind, error.value) == ("missing_class", ["0.0"])
 
 
 @pytest.mark.parametrize("before, after", [(BOM, ""), ("", "\n"), (BOM, "\r\n\n")])

@@ -101,7 +101,7 @@ def test_a_folder_is_the_same_by_any_path_and_after_a_move(accepted, refused, tm
 
 @pytest.mark.slow
 @pytest.mark.parametrize("task", ["text", "image", "pathfinder"])
-def test_a_renamed_or_linked_folder_can_be_read(accepted, tmp_path, task):
+def test_a_renamed_or_linked_folder_can_be_read(accepted, tmp_path, monkeypatch, task):
     source = make(task, tmp_path / "there")
     wanted, _ = accepted(task, f"source={source}", "verify=false")
     source.rename(tmp_path / "renamed")
@@ -109,6 +109,10 @@ def test_a_renamed_or_linked_folder_can_be_read(accepted, tmp_path, task):
     for name in ("link", "renamed"):
         again, _ = accepted(task, f"source={name}", "verify=false", "force=true")
         assert again["arrays"] == wanted["arrays"]
+    monkeypatch.chdir(tmp_path / "renamed")
+    again, _ = accepted(task, "source=.", "verify=false", "force=true")
+    assert again["arrays"] == wanted["arrays"]
+    accepted(task, f"source={tmp_path}/link", "verify=false")
 
 
 def test_an_archive_is_the_same_under_another_name(accepted, refused, tmp_path):
