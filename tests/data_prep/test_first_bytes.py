@@ -123,6 +123,7 @@ def test_unpacking_xz_takes_little_memory(tmp_path):
     assert refused.value.kind == "unpacking_memory"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("compress", [bz2.compress, lzma.compress])
 def test_what_unpacks_to_far_more_is_refused(tmp_path, compress):
     (tmp_path / "x.tar").write_bytes(compress(TAR + bytes(100 << 20)))

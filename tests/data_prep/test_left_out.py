@@ -1,6 +1,7 @@
 """What of a source is left out is counted, with its reason; above 1 % it is a question that verify=false answers."""
 
 import re
+from pathlib import Path
 
 import pytest
 
@@ -22,10 +23,15 @@ def with_empty(count: int) -> dict[str, bytes]:
     return {**files, f"{HARD}/metadata/1.npy": "\n".join(lines).encode()}
 
 
-def test_images_without_metadata_are_counted_and_asked_about(prepare, refused, tmp_path, monkeypatch, capsys):
+def without_metadata(place: Path) -> Path:
+    """A release of 20 images with their labels, and 10 without."""
     files = release()
     del files[f"{HARD}/metadata/1.npy"]
-    source = write_tar(tmp_path / "x.gz", files)
+    return write_tar(place / "x.gz", files)
+
+
+def test_images_without_metadata_are_counted_and_asked_about(prepare, refused, tmp_path, monkeypatch):
+    source = without_metadata(tmp_path)
     monkeypatch.setattr(pathfinder_source, "BENCHMARK", {"all": 20})
     error = refused("prepare", "task=pathfinder", "size=tiny", f"source={source}")
     assert (error.kind, error.key, error.value, error.right) == ("left_out", str(source), 10, "verify=false")
@@ -34,6 +40,11 @@ def test_images_without_metadata_are_counted_and_asked_about(prepare, refused, t
     (left_out,) = manifest["source"]["left_out"]
     assert left_out["count"] == 10
     assert "metadata/1.npy" in left_out["why"]
+
+
+@pytest.mark.slow
+def test_what_is_left_out_is_shown(prepare, tmp_path, capsys):
+    prepare("pathfinder", f"source={without_metadata(tmp_path)}", "verify=false")
     capsys.readouterr()
     assert main(["show", "data", "task=pathfinder", "size=tiny"]) == 0
     assert re.search(r"left out .*metadata/1\.npy.* 10", capsys.readouterr().out)
