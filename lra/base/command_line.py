@@ -8,10 +8,12 @@ import re
 import shlex
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from itertools import pairwise
 
 # A text that Hydra's grammar takes as it stands; what else it would take, such as spaces inside, is quoted for clarity.
 PLAIN_TEXT = re.compile(r"[\w/.+@%*?|-][\w/.+@%*?|:-]*", re.ASCII)
 NO_TEXT = re.compile(r"(?i)[+-]?(\d[\d_]*(\.\d*)?|\.\d+)(e[+-]?\d+)?|[+-]?(inf|nan)|true|false|null|none")
+CONFIG_DIR_FLAGS = ("--config-dir", "-cd")
 
 # What a shell reads within double quotes, or bash as a command of its history.
 NOT_IN_DOUBLE_QUOTES = re.compile(r"[\"$`!]|\\(?!')")
@@ -93,8 +95,23 @@ def typed_command(otherwise: str, *changes: str, without: Sequence[str] = (), fl
 
 
 def typed_overrides(*keys: str) -> list[str]:
-    """The typed overrides of some keys, for a command of another verb that has these options too."""
-    return [word for word in _typed if "=" in word and key_of(word) in keys]
+    """The typed overrides of some keys, for a command of another verb that has these options too.
+
+    A key that ends with a dot, such as `task.`, stands for all options of the group.
+    """
+    groups = tuple(key for key in keys if key.endswith("."))
+    return [word for word in _typed if "=" in word and (key_of(word) in keys or key_of(word).startswith(groups))]
+
+
+def typed_config_dirs() -> list[str]:
+    """The typed words that name folders of the user's own settings, for a command of any other verb."""
+    kept = []
+    for word, next_word in pairwise([*_typed, ""]):
+        if word in CONFIG_DIR_FLAGS:
+            kept += [word, next_word]
+        elif key_of(word) in (*CONFIG_DIR_FLAGS, "hydra.searchpath"):
+            kept.append(word)
+    return kept
 
 
 def typed_words_after(word: str) -> list[str]:
