@@ -1,26 +1,24 @@
 """Lock a run's folder, so that only one process works on the run, and keep a run that `force=true` replaces.
 
-The lock belongs to the operating system (`flock`), or to the file server of a shared folder. It is released when its
-process ends, for whatever reason. So no process has to guess whether the holder of a lock is still alive.
+A lock is released when its process ends, for whatever reason (see `lra.base.file_lock`). So no process has to guess
+whether the holder of a lock is still alive.
 """
 
 import errno
 import os
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from itertools import count
 from pathlib import Path
 
-from filelock import FileLock, Timeout
-
+from lra.base.file_lock import LockHeldError, NoFileLocksError, file_lock
 from lra.base.files import NOT_WRITABLE
 from lra.runs.files import RESULT
 from lra.runs.record import read_record
 from lra.runs.schema import Record
 from lra.types import UserError
 
-NO_LOCK = (errno.ENOLCK, errno.EOPNOTSUPP, errno.EISDIR)  # no process can hold a lock there
 TRAINING = "lock"  # held by the process that trains
 RUNNER = "runner.lock"  # held by the process of a sweep that starts the training process
 
@@ -37,19 +35,17 @@ def lock_run(folder: Path, file: str = TRAINING, *, patience_seconds: float = 1.
 
     Raises:
         RunLockedError: when another process holds the lock.
+        NoFileLocksError: when the file system refuses to lock a file.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    lock = FileLock(folder / file)
-    try:
-        lock.acquire(timeout=patience_seconds)
-    except Timeout as error:
-        raise RunLockedError(
-            f"another process is training this run: {folder}; wait for it, or choose another seed="
-        ) from error
-    try:
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(file_lock(folder / file, seconds=patience_seconds))
+        except LockHeldError as error:
+            line = f"another process is training this run: {folder}; wait for it, or choose another seed="
+            line = f"{line}{error.leftover and '. '}{error.leftover}"
+            raise RunLockedError(line, kind="run_locked", key=str(folder / file)) from error
         yield
-    finally:
-        lock.release()
 
 
 def is_locked(folder: Path) -> bool:
@@ -61,8 +57,10 @@ def is_locked(folder: Path) -> bool:
                     pass
     except RunLockedError:
         return True
+    except NoFileLocksError:
+        return False
     except OSError as error:
-        if error.errno not in (*NOT_WRITABLE, *NO_LOCK):
+        if error.errno not in (*NOT_WRITABLE, errno.EISDIR):
             raise
     return False
 

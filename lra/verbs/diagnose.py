@@ -44,7 +44,7 @@ from lra.terminal.fit_table import print_prose, print_text_table
 from lra.training.machine import Machine, prepare_machine
 from lra.types import UserError
 
-COUNT_COST, BATCH_COST = 2.0, 0.1  # seconds, roughly: of a number of landmarks in a layer, of a batch
+COUNT_COST, BATCH_COST = 0.1, 0.1  # seconds, roughly: of a number of landmarks for a matrix, of a batch
 
 
 def run(cfg: DictConfig) -> None:
@@ -97,7 +97,8 @@ def diagnosis_of(
     (some,) = dev_batches(data, sequences, batch_size=sequences)
     layers = layer_inputs(subject.model, backends, some, sequences)
     batches = dev_batches(data, examples, batch_size=data.batch_size) if subject.is_trained else []
-    of_layers = len(layers) * sum(count <= layers[0].q.shape[2] for count in LANDMARK_COUNTS)
+    counts = sum(count <= layers[0].q.shape[2] for count in LANDMARK_COUNTS)
+    of_layers = counts * sum(inputs.q.shape[0] * inputs.q.shape[1] for inputs in layers)
     of_swaps = len(batches) * len(substitutes(backends[0], variants))
     with work_progress(console, of_layers * COUNT_COST + of_swaps * BATCH_COST) as advance:
         heads: list[list[Head]] = []
