@@ -24,7 +24,9 @@ RUNNER = "runner.lock"  # held by the process of a sweep that starts the trainin
 
 
 class RunLockedError(UserError):
-    """Raised when another process is at work on the run."""
+    """Raised when another process is at work on the run; `leftover` as in `LockHeldError`."""
+
+    leftover = ""
 
 
 @contextmanager
@@ -44,25 +46,32 @@ def lock_run(folder: Path, file: str = TRAINING, *, patience_seconds: float = 1.
         except LockHeldError as error:
             line = f"another process is training this run: {folder}; wait for it, or choose another seed="
             line = f"{line}{error.leftover and '. '}{error.leftover}"
-            raise RunLockedError(line, kind="run_locked", key=str(folder / file)) from error
+            locked = RunLockedError(line, kind="run_locked", key=str(folder / file))
+            locked.leftover = error.leftover
+            raise locked from error
         yield
 
 
 def is_locked(folder: Path) -> bool:
     """Tell whether another process trains the run, or is about to; False if this process can lock nothing there."""
+    return locked(folder) is not None
+
+
+def locked(folder: Path) -> RunLockedError | None:
+    """Return the error of locking a run that another process trains, or is about to; None where `is_locked` is False."""
     try:
         for file in (RUNNER, TRAINING):
             if (folder / file).exists():
                 with lock_run(folder, file, patience_seconds=0):
                     pass
-    except RunLockedError:
-        return True
+    except RunLockedError as error:
+        return error
     except NoFileLocksError:
-        return False
+        return None
     except OSError as error:
         if error.errno not in (*NOT_WRITABLE, errno.EISDIR):
             raise
-    return False
+    return None
 
 
 def keep_replaced_run(folder: Path, record: Record | None) -> None:

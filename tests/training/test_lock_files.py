@@ -2,17 +2,21 @@
 
 import errno
 import fcntl
+import io
 import os
 import shlex
 import subprocess
 import threading
 
 import pytest
+from rich.console import Console
 
 from lra.cli import main
 from lra.data.writer import store_lock
 from lra.runs.run_lock import RUNNER, TRAINING, RunLockedError, is_locked, lock_run
+from lra.sweeps.runner import run_missing
 from lra.types import LOCKED, UserError
+from tests.sweeps.stand_in import make_cells
 
 TINY = ("train", "size=tiny", "recipe.steps=2", "recipe.eval_every=2", "logger=csv")
 
@@ -67,6 +71,21 @@ def test_a_lock_that_a_kill_left_without_flock_is_named_with_what_deletes_it(tmp
     with lock_run(folder, patience_seconds=0), lock_run(folder, RUNNER):
         assert (folder / TRAINING).read_text().startswith(str(os.getpid()))
     assert not is_locked(folder)
+
+
+@pytest.mark.filterwarnings("ignore:flock not supported")
+def test_a_runner_that_waits_for_such_a_lock_names_it_too(tmp_path, flock_fails, monkeypatch):
+    def end(_: float) -> None:
+        raise InterruptedError
+
+    (cell,), out = make_cells(tmp_path, "a"), io.StringIO()
+    cell.folder.mkdir()
+    (cell.folder / TRAINING).touch()
+    flock_fails(errno.ENOSYS)
+    monkeypatch.setattr("lra.sweeps.runner.time.sleep", end)
+    with pytest.raises(InterruptedError):
+        run_missing([cell], Console(file=out, width=1000))
+    assert f"rm {cell.folder / TRAINING}" in out.getvalue()
 
 
 def test_with_flock_an_empty_file_that_nobody_holds_is_no_lock_and_one_that_is_held_is_not_to_be_deleted(tmp_path):
