@@ -74,6 +74,11 @@ def layer_inputs(model: nn.Module, backends: list[AttentionBackend], batch: Batc
     """
 
     def note(backend: AttentionBackend, q: Tensor, k: Tensor, v: Tensor, valid: Tensor | None) -> LayerInputs:
+        """Keep what a layer gets for the first sequences with a real token.
+
+        Raises:
+            UserError: when it is not finite.
+        """
         valid_BL = real_positions(valid, q)
         some = valid_BL.any(1).nonzero().flatten()[:sequences]
         read = valid_BL[some, None, :, None] | backend.reads_padding

@@ -58,7 +58,7 @@ def is_locked(folder: Path) -> bool:
 
 
 def locked(folder: Path) -> RunLockedError | None:
-    """Return the error of locking a run that another process trains, or is about to; None where `is_locked` is False."""
+    """Return the error of locking a run that another process trains or is about to; None where it is not locked."""
     try:
         for file in (RUNNER, TRAINING):
             if (folder / file).exists():

@@ -19,6 +19,7 @@ from lra.runs.schema import TARGET
 from lra.settings.added_keys import INSTEAD
 from lra.settings.config import CONF
 from lra.settings.option_groups import CLOSED, GROUPS, IMAGES, OF_IMAGES, PARAMETER_GROUP, PARAMETER_GROUPS
+from lra.training.wandb_names import SET_BY_LRA
 from lra.types import UserError
 
 MOST_LISTED = 24  # names that an error lists: every attention, but not every setting
@@ -62,6 +63,8 @@ def group_options(cfg: DictConfig, group: str, *, classes: bool = True, verb: st
         return Options(kinds, f"lra {verb}", grows=False)
     if verb and (group in CLOSED or (task and (CONF / "task" / f"{task}.yaml").is_file())):  # no task of a user's
         return Options(declared, group, grows=False)
+    if verb and group == "logger.wandb":  # a misspelt one, or a key, must not come as far as a file
+        return Options(declared, "logger.wandb")
     if group == "recipe.optimizer" and owner:  # the declaration has ranges of options that not all optimizers take
         declared = {name: kind for name, kind in declared.items() if name in kinds}
     return Options({**kinds, **declared}, owner)
@@ -173,6 +176,8 @@ def unknown_option(key: str, cfg: DictConfig, options: Options, *, place: str = 
     right = sign + f"{group}.{near[0]}".lstrip(".") if near else None
     if group == "trainer" and name in INSTEAD:
         line = f"{key} is set by lra itself; type for example {INSTEAD[name]}"
+    elif group == "logger.wandb" and name in SET_BY_LRA:
+        line = f"{key} is set by lra itself, so that a resumed run stays one; leave it out"
     elif near == [name]:
         line = f"{key} has no default; to add it type {right}=VALUE"
     else:

@@ -40,6 +40,7 @@ from lra.training.reference_place import ReferencePlace
 from lra.training.resume import saved_batch_parts, saved_dev_passes
 from lra.types import LOCKED, UserError
 from lra.verbs.train_record import add_approximation, check_same_data, note_commit, write_result
+from lra.verbs.train_refused import NO_MEMORY, no_folder_if_refused
 from lra.verbs.train_summary import print_predictions, print_summary
 
 PARTS_OPTION = "trainer.accumulate_grad_batches"
@@ -65,9 +66,14 @@ def train_run(
     """
     quiet_lightning()
     build_trainer.build_machine(cfg)
+    build_trainer.check_loggers(cfg)
     build.check_classes(cfg)
     ensure_store(cfg, console)
-    with lock_run(folder) if is_first_rank else nullcontext(), report_saved_step(folder, cfg.recipe.steps):
+    with (
+        lock_run(folder) if is_first_rank else nullcontext(),
+        no_folder_if_refused(folder, Path(cfg.paths.runs)) if is_first_rank else nullcontext(),
+        report_saved_step(folder, cfg.recipe.steps),
+    ):
         if is_first_rank and cfg.check:
             verify_store(config.store_dir(cfg))
         parts = _initial_parts(cfg, folder) if replaced is None else batch_parts(cfg)
@@ -97,6 +103,7 @@ def train_on_devices(cfg: DictConfig, folder: Path, console: Console, *, replace
         UserError: when a training process has failed, with its error.
     """
     build_trainer.build_machine(cfg)  # this and the data module report a mistake once, not once per process
+    build_trainer.check_loggers(cfg)
     ensure_store(cfg, console)
     build.build_datamodule(cfg)
     with lock_run(folder):  # fails now if another process has the run; later the process of rank 0 holds the lock
@@ -248,7 +255,7 @@ def _error_out_of_memory(
     if not module.training and dev_size > cfg.recipe.batch_size // parts:  # smaller parts would be of no use
         right = f"trainer.dev_batch_size={dev_size // 2}"
         line = f"out of memory in a dev pass with {dev_size} examples at a time; type {right}, a run of its own"
-        return UserError(line, kind="no_memory", key="trainer.dev_batch_size", value=dev_size, right=right)
+        return UserError(line, kind=NO_MEMORY, key="trainer.dev_batch_size", value=dev_size, right=right)
     # More parts would be another run if their number was typed, or a checkpoint has been written with this one.
     if cfg.trainer.accumulate_grad_batches == AUTO and not saved_step(folder / LAST):
         more = next_parts(cfg.recipe.batch_size, parts)
@@ -260,11 +267,12 @@ def _error_out_of_memory(
     line = f"out of memory with {batch // parts} examples at a time"
     fits = parts_that_fit(module, build.build_spec(cfg), batch_size=batch, parts=parts)
     if fits is None:
-        return UserError(f"{line}. Not even one example fits: choose another attention=, or a smaller size=")
+        line = f"{line}. Not even one example fits: choose another attention=, or a smaller size="
+        return UserError(line, kind=NO_MEMORY)
     line, proposed = f"{line}. {batch // fits} fit (tried)", f"{PARTS_OPTION}={fits}"
     if cfg.get("compile") in GRAPH_MODES:
         line, proposed = f"{line}, but CUDA graphs (compile={cfg.compile}) take no parts", f"{proposed} compile=true"
-    return UserError(f"{line}: {proposed}, a run of its own")
+    return UserError(f"{line}: {proposed}, a run of its own", kind=NO_MEMORY, key=PARTS_OPTION, right=proposed)
 
 
 def _initial_parts(cfg: DictConfig, folder: Path) -> int:

@@ -1,4 +1,4 @@
-"""Locks where the file system has none: what it refuses, and what a kill leaves, is one line; nothing waits for ever."""
+"""Locks where the file system has none: what it refuses, and what a kill leaves there, is one line."""
 
 import errno
 import fcntl
