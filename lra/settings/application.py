@@ -1,13 +1,16 @@
 """Run one command in Hydra's application, with the configuration that was composed to check its words."""
 
+import shutil
 from argparse import Namespace
-from collections.abc import Callable, Sequence
-from contextlib import redirect_stderr
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, redirect_stderr, suppress
 from io import StringIO
+from pathlib import Path
 
 from hydra._internal.hydra import Hydra
 from hydra._internal.utils import create_config_search_path, get_args_parser
 from hydra.core.global_hydra import GlobalHydra
+from hydra.core.hydra_config import HydraConfig
 from hydra.core.utils import configure_log
 from hydra.types import RunMode
 from omegaconf import DictConfig
@@ -50,6 +53,33 @@ def run_composed(verb: str, flags: Sequence[str], words: Sequence[str], run: Cal
     finally:
         GlobalHydra.instance().clear()
     return True
+
+
+@contextmanager
+def no_folder_if_refused(verb: str, words: Sequence[str]) -> Iterator[None]:
+    """Delete the folder that Hydra makes for one run, `hydra.run.dir`, if the run is refused in this context.
+
+    Only a new folder that holds nothing but Hydra's own files is deleted, and those above it that are new and empty.
+    """
+    of_hydra = load_config(verb, words, with_hydra=True).hydra
+    place = Path(of_hydra.run.dir).absolute()
+    there_before = {folder for folder in (place, *place.parents) if folder.exists()}
+    try:
+        yield
+    except BaseException as error:  # an error of a command is carried past Hydra by one that is no Exception
+        made = (
+            Path(HydraConfig.get().runtime.output_dir) if HydraConfig.initialized() else place
+        )  # it may name the time
+        if isinstance(error.args[0] if error.args else error, UserError) and made not in there_before and made.is_dir():
+            own = made / (of_hydra.output_subdir or "")
+            if {*made.iterdir()} <= {own}:
+                shutil.rmtree(made)
+                for above in made.parents:
+                    if above in there_before:
+                        break
+                    with suppress(OSError):  # something else is in it
+                        above.rmdir()
+        raise
 
 
 def read_flags(flags: Sequence[str]) -> Namespace:
