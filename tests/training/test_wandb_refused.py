@@ -186,7 +186,7 @@ def test_the_address_is_the_users_own_and_not_that_of_the_current_folder(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("words", [(), ("hydra.run.dir=of_hydra/below",), ("hydra.run.dir=h", "hydra.output_subdir=.x")])
+@pytest.mark.parametrize("words", [(), ("hydra.run.dir=hydras/below",), ("hydra.run.dir=h", "hydra.output_subdir=.x")])
 def test_a_run_that_is_refused_later_leaves_no_folder_either(data_dir, tmp_path, closed_port, words):  # noqa: F811
     done = train(data_dir, tmp_path, closed_port, *words, WANDB_API_KEY=KEY)
     assert done.returncode == 2
