@@ -23,6 +23,7 @@ from lra.diagnosis.curves import (
     effective_rank,
     mean_curves,
     rank_holding,
+    singular_values,
 )
 from lra.diagnosis.landmark_matrices import attention_matrices, landmark_kernels
 from lra.diagnosis.matrices import ExactMatrix, LayerInputs, check_matrix, exact_matrices
@@ -87,7 +88,7 @@ def measure_layer(
     for exact in exact_matrices(inputs):
         matrix_RN = own.of(exact)
         check_matrix(matrix_RN, exact, mixed_BHLE, backend)
-        values_K = torch.linalg.svdvals(exact.matrix)
+        values_K = singular_values(exact.matrix)
         numbers[exact.head].append(head_numbers(matrix_RN, exact, values_K))
         if len(pairs) < kept and exact.sequence == 0:
             pairs.append(MatrixPair(for_image(exact.matrix), for_image(matrix_RN), tokens=len(exact.columns)))
@@ -120,7 +121,7 @@ def head_numbers(matrix_RN: Tensor, exact: ExactMatrix, values_K: Tensor) -> dic
     assert errors.output is not None
     return {
         "matrix_error": errors.matrix,
-        "spectral_error": float(torch.linalg.matrix_norm(matrix_RN - exact.matrix, 2) / values_K[0]),
+        "spectral_error": float(singular_values(matrix_RN - exact.matrix)[0] / values_K[0]),
         "output_error": errors.output,
         "uniform_error": float(relative_error(uniform_RN, exact.matrix)),
         "effective_rank": float(effective_rank(values_K)),
