@@ -8,6 +8,7 @@ import re
 import shlex
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from itertools import islice
 
 # A text that Hydra's grammar takes as it stands; what else it would take, such as spaces inside, is quoted for clarity.
 PLAIN_TEXT = re.compile(r"[\w/.+@%*?|-][\w/.+@%*?|:-]*", re.ASCII)
@@ -82,8 +83,27 @@ def typed_command(otherwise: str, *changes: str, without: Sequence[str] = ()) ->
 
 
 def typed_overrides(*keys: str) -> list[str]:
-    """The typed overrides of some keys, for a command of another verb that has these options too."""
-    return [word for word in _typed if "=" in word and key_of(word) in keys]
+    """The typed overrides of some keys, for a command of another verb that has these options too.
+
+    A key with a dot at its end, such as `attention.`, stands for all options of that group.
+    """
+    groups = tuple(key for key in keys if key.endswith("."))
+    typed = [word for word in _typed if "=" in word]
+    return [word for word in typed if key_of(word) in keys or (groups and key_of(word).startswith(groups))]
+
+
+def is_typed(*words: str) -> bool:
+    """Tell whether one of some words was typed as it stands, such as `-m`."""
+    return any(word in _typed for word in words)
+
+
+def typed_flags(*names: str) -> list[str]:
+    """The typed flags of some names, each with its value, which may be the next word."""
+    found, rest = [], iter(_typed)
+    for word in rest:
+        if word.partition("=")[0] in names:
+            found += [word] if "=" in word else [word, *islice(rest, 1)]
+    return found
 
 
 def key_of(word: str) -> str:

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 
+from lra.base.command_line import typed_flags, typed_overrides
 from lra.base.paths import CONF_VARIABLE, environment, package_folder
 from lra.types import UserError
 
@@ -37,6 +38,11 @@ def split_config_dirs(words: Sequence[str]) -> tuple[list[str], list[str]]:
         else:
             others.append(word)
     return others, folders
+
+
+def typed_config_dirs() -> list[str]:
+    """Return the typed words that name configuration folders, for a command that the user is told to type next."""
+    return [*typed_flags(*FLAGS), *typed_overrides("hydra.searchpath")]
 
 
 def added_config_dirs(folders: Sequence[str]) -> AbstractContextManager[None]:

@@ -133,9 +133,9 @@ def _right(name: Name) -> str:
     if name.by == option == f"{OF_OPTIONS}tags":
         return "type tags of 1 to 64 characters, or logger=csv"
     if name.by == option:
-        return f"type {override(option, right)}"
+        return f"type {shell_command(override(option, right))}"
     if name.by != limit.variable:  # from another option, whose value may be needed as it is
-        instead = "" if name.argument == "tags" else f" or {override(f'+{option}', right)}"
+        instead = "" if name.argument == "tags" else f" or {shell_command(override(f'+{option}', right))}"
         return f"type logger=csv{instead}, or choose a shorter name"
     if name.argument == "tags":
         kept = ",".join(tag[: limit.most] for tag in os.environ[limit.variable].split(",") if tag)

@@ -35,6 +35,7 @@ from pathlib import Path
 
 from omegaconf import DictConfig, OmegaConf
 
+from lra.base.command_line import typed_command
 from lra.runs.files import BEST, RESULT
 from lra.runs.schema import NYSTROM, TARGET, Record, is_ours
 
@@ -67,10 +68,8 @@ def run(cfg: DictConfig) -> float | None:
     OmegaConf.resolve(cfg.paths)  # from here on the folders are plain words, not looked up at each use
     record = read_record(folder)
     if record is not None and cfg.force and launched:
-        raise UserError(
-            f"force=true and processes that torchrun or srun has started: some would look for {folder} before it is"
-            " renamed; move it away, or type lra train trainer=ddp … force=true without them"
-        )
+        line = f"force=true and processes that torchrun or srun has started: some would look for {folder} before it is"
+        raise UserError(f"{line} renamed; move it away, or type without them: {typed_command('train')}")
     if record is not None and not cfg.force:
         sweeping = HydraConfig.get().mode is RunMode.MULTIRUN
         completed = None
@@ -84,7 +83,8 @@ def run(cfg: DictConfig) -> float | None:
         elif not sweeping and cfg.finished != "show":
             raise UserError(
                 f"this run has a result already: {record['outcome']['test_accuracy']:.2%} in {folder};"
-                " to train it again type force=true (the old folder is kept beside the new one)"
+                f" to train it again type: {typed_command('train', 'force=true')}"
+                " (the old folder is kept beside the new one)"
             )
         _clear_leftover(folder)
         console.print(f"Finished before, nothing to train: {folder}")
