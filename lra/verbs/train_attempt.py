@@ -3,6 +3,7 @@
 Or start one such training on each of several devices, as `lra train trainer=ddp` does.
 """
 
+from collections.abc import Callable
 from contextlib import nullcontext
 from pathlib import Path
 
@@ -40,7 +41,7 @@ from lra.training.reference_place import ReferencePlace
 from lra.training.resume import saved_batch_parts, saved_dev_passes
 from lra.types import LOCKED, UserError
 from lra.verbs.train_record import add_approximation, check_same_data, note_commit, write_result
-from lra.verbs.train_refused import NO_MEMORY, no_folder_if_refused
+from lra.verbs.train_refused import no_folder_if_refused
 from lra.verbs.train_summary import print_predictions, print_summary
 
 PARTS_OPTION = "trainer.accumulate_grad_batches"
@@ -71,7 +72,7 @@ def train_run(
     ensure_store(cfg, console)
     with (
         lock_run(folder) if is_first_rank else nullcontext(),
-        no_folder_if_refused(folder, Path(cfg.paths.runs)) if is_first_rank else nullcontext(),
+        no_folder_if_refused(folder, Path(cfg.paths.runs)) if is_first_rank else nullcontext(_nothing) as begin,
         report_saved_step(folder, cfg.recipe.steps),
     ):
         if is_first_rank and cfg.check:
@@ -79,7 +80,7 @@ def train_run(
         parts = _initial_parts(cfg, folder) if replaced is None else batch_parts(cfg)
         while True:
             try:
-                record = _attempt(cfg, folder, console, parts, replaced=replaced, is_first_rank=is_first_rank)
+                record = _attempt(cfg, folder, console, parts, begin, replaced=replaced, is_first_rank=is_first_rank)
                 break
             except TooLargeError as error:
                 (parts,) = error.args
@@ -119,10 +120,24 @@ def train_on_devices(cfg: DictConfig, folder: Path, console: Console, *, replace
         raise UserError(error)
 
 
+def _nothing() -> None:
+    """Do nothing."""
+
+
 def _attempt(
-    cfg: DictConfig, folder: Path, console: Console, parts: int, *, replaced: Record | None, is_first_rank: bool
+    cfg: DictConfig,
+    folder: Path,
+    console: Console,
+    parts: int,
+    begin: Callable[[], object],
+    *,
+    replaced: Record | None,
+    is_first_rank: bool,
 ) -> Record | None:
-    """Train with the batch in `parts` parts; raise `TooLargeError` if it does not fit and more parts may be tried."""
+    """Train with the batch in `parts` parts; raise `TooLargeError` if it does not fit and more parts may be tried.
+
+    `begin` is called when the training begins.
+    """
     cfg_with_parts = cfg.copy()
     cfg_with_parts.trainer.accumulate_grad_batches = parts
     pl.seed_everything(cfg.seed, workers=True, verbose=False)
@@ -142,7 +157,7 @@ def _attempt(
         )
     )
     machine = build_trainer.build_machine(cfg_with_parts)
-    return _fit_and_test(cfg, folder, console, module, datamodule, machine, is_first_rank=is_first_rank)
+    return _fit_and_test(cfg, folder, console, module, datamodule, machine, begin, is_first_rank=is_first_rank)
 
 
 def _fit_and_test(
@@ -152,6 +167,7 @@ def _fit_and_test(
     module: ClassifierModule,
     datamodule: StoreDataModule,
     machine: Machine,
+    begin: Callable[[], object],
     *,
     is_first_rank: bool,
 ) -> Record | None:
@@ -169,6 +185,7 @@ def _fit_and_test(
     loggers = (
         build_trainer.build_loggers(cfg, folder, _curve_logger(folder, resume_step, console)) if is_first_rank else []
     )
+    begin()
     try:
         complete = training.fit(
             module,
@@ -255,7 +272,7 @@ def _error_out_of_memory(
     if not module.training and dev_size > cfg.recipe.batch_size // parts:  # smaller parts would be of no use
         right = f"trainer.dev_batch_size={dev_size // 2}"
         line = f"out of memory in a dev pass with {dev_size} examples at a time; type {right}, a run of its own"
-        return UserError(line, kind=NO_MEMORY, key="trainer.dev_batch_size", value=dev_size, right=right)
+        return UserError(line, kind="no_memory", key="trainer.dev_batch_size", value=dev_size, right=right)
     # More parts would be another run if their number was typed, or a checkpoint has been written with this one.
     if cfg.trainer.accumulate_grad_batches == AUTO and not saved_step(folder / LAST):
         more = next_parts(cfg.recipe.batch_size, parts)
@@ -268,11 +285,11 @@ def _error_out_of_memory(
     fits = parts_that_fit(module, build.build_spec(cfg), batch_size=batch, parts=parts)
     if fits is None:
         line = f"{line}. Not even one example fits: choose another attention=, or a smaller size="
-        return UserError(line, kind=NO_MEMORY)
+        return UserError(line, kind="no_memory")
     line, proposed = f"{line}. {batch // fits} fit (tried)", f"{PARTS_OPTION}={fits}"
     if cfg.get("compile") in GRAPH_MODES:
         line, proposed = f"{line}, but CUDA graphs (compile={cfg.compile}) take no parts", f"{proposed} compile=true"
-    return UserError(f"{line}: {proposed}, a run of its own", kind=NO_MEMORY, key=PARTS_OPTION, right=proposed)
+    return UserError(f"{line}: {proposed}, a run of its own", kind="no_memory", key=PARTS_OPTION, right=proposed)
 
 
 def _initial_parts(cfg: DictConfig, folder: Path) -> int:
