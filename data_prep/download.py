@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from filelock import FileLock
-
 from data_prep.archives import CHUNK_BYTES, MB, Tick
+from lra.base.file_lock import file_lock
 from lra.base.files import sha256
 from lra.types import UserError
 
@@ -41,7 +40,7 @@ def download(archive: Archive, folder: Path, tick: Tick) -> Path:
     """
     path = folder / archive.name
     folder.mkdir(parents=True, exist_ok=True)
-    with FileLock(folder / f".{archive.name}.lock"):
+    with file_lock(folder / f".{archive.name}.lock"):
         if not path.exists():
             part = folder / f"{archive.name}.part"
             _fetch(archive, part, folder, tick)

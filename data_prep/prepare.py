@@ -16,7 +16,6 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from filelock import Timeout
 from rich.console import Console
 from rich.progress import (
     BarColumn,
@@ -32,6 +31,7 @@ from data_prep.card import described, write_card
 from data_prep.forms import FORMS
 from data_prep.source import TFDS_SPLITS, Request, Source
 from lra.base.command_line import override
+from lra.base.file_lock import LockHeldError
 from lra.base.files import delete_temporary, replaced_folder, restore_folder, unfinished_folder
 from lra.base.paths import source_dirs
 from lra.data.manifest import MANIFEST, read_manifest
@@ -220,7 +220,7 @@ def remove_leftovers(store: Path) -> None:
     folders = (_dataset_folder(store), unfinished_folder(store), replaced_folder(store))
     left = [folder for folder in folders if folder.exists() and os.access(folder.parent, os.W_OK)]
     if left:
-        with contextlib.suppress(Timeout), store_lock(store, wait=False):
+        with contextlib.suppress(LockHeldError), store_lock(store, wait=False):
             clear_leftovers(store)
 
 

@@ -98,10 +98,15 @@ def typed_command(otherwise: str, *changes: str, without: Sequence[str] = (), fl
 def typed_overrides(*keys: str) -> list[str]:
     """The typed overrides of some keys, for a command of another verb that has these options too.
 
-    A key that ends with a dot, such as `task.`, stands for all options of the group.
+    A key with a dot at its end, such as `task.`, stands for all options of that group.
     """
     groups = tuple(key for key in keys if key.endswith("."))
     return [word for word in _typed if "=" in word and (key_of(word) in keys or key_of(word).startswith(groups))]
+
+
+def is_typed(*words: str) -> bool:
+    """Tell whether one of some words was typed as it stands, such as `-m`."""
+    return any(word in _typed for word in words)
 
 
 def typed_config_dirs() -> list[str]:

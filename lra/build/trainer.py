@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,10 +10,12 @@ from typing import TYPE_CHECKING, Any
 from omegaconf import DictConfig
 
 from lra.base.devices import visible_devices
+from lra.base.text import visible
 from lra.build import make_from
 from lra.runs.files import METRICS
 from lra.settings.added_keys import targets_of, trainer_arguments
-from lra.settings.config import batch_parts, identity, logs_to_wandb, method_name, num_nodes, plain, processes
+from lra.settings.config import batch_parts, identity, logs_to_wandb, num_nodes, plain, processes
+from lra.settings.wandb_arguments import names_of_training, wandb_arguments
 from lra.types import UserError
 
 if TYPE_CHECKING:  # slow imports, made only where they are used
@@ -101,52 +102,44 @@ def build_loggers(cfg: DictConfig, folder: Path, curves: Logger) -> list[Logger]
     from lra.training.curves import read_curves
     from lra.training.loggers import start_wandb
 
-    task, method = cfg.task.name, method_name(cfg)
-    to_wandb = start_wandb(
-        folder,
-        **wandb_settings(
-            cfg,
-            name=f"{task}/{method}/{cfg.seed}",
-            job_type=task,
-            tags=[task, method, cfg.protocol.name, cfg.size.name],
-            # A W&B sweep locks keys such as `task` to its words, so the settings of the task need another key.
-            config={**identity(cfg), "config": plain(cfg)},
-        ),
-    )
+    # A W&B sweep locks keys such as `task` to its words, so the settings of the task need another key.
+    config = {**identity(cfg), "config": plain(cfg)}
+    to_wandb = start_wandb(folder, **wandb_arguments(cfg, **names_of_training(cfg), config=config))
     to_wandb.catch_up(read_curves(folder / METRICS))
     return [curves, to_wandb, *added]
 
 
-def wandb_settings(
-    cfg: DictConfig, *, name: str, job_type: str, tags: list[str], config: Mapping[str, object]
-) -> dict[str, Any]:
-    """Collect the arguments of `start_wandb`: `logger.wandb`, whose own name, group or job type replace these here.
+def check_loggers(cfg: DictConfig) -> None:
+    """Refuse environment variables that W&B would refuse when the run begins; nothing without W&B.
 
-    So do those of W&B's environment variables. Tags and keys of the config are added to these here.
+    Raises:
+        UserError: for the first one.
     """
-    own = plain(cfg.logger.wandb)
-    ours = {"name": name, "run_group": str(cfg.run_group), "job_type": job_type}
-    named = {key.removeprefix("run_"): os.environ.get(f"WANDB_{key.upper()}") or ours[key] for key in ours}
-    more = filter(None, os.environ.get("WANDB_TAGS", "").split(","))
-    return {**named, **own, "tags": [*tags, *more, *own.get("tags", [])], "config": {**config, **own.get("config", {})}}
+    if logs_to_wandb(cfg):
+        from lra.training.wandb_session import session_settings
+
+        session_settings()
 
 
 @contextmanager
 def wandb_run(cfg: DictConfig, folder: Path, console: Console, *, name: str, **settings: Any) -> Iterator[wandb.Run]:
     """Begin a W&B run for what is no training, such as a table, end it after the block, and print where it is.
 
-    The settings are those of `wandb_settings`.
+    The settings are those of `wandb_arguments`.
     """
     from lra.training.loggers import finish_wandb, start_wandb  # slow: imports Lightning
+    from lra.training.wandb_server_and_files import sync_command
 
+    arguments = wandb_arguments(cfg, name=name, **settings)
+    check_loggers(cfg)
     folder.mkdir(parents=True, exist_ok=True)
-    logger = start_wandb(folder, **wandb_settings(cfg, name=name, **settings))
+    logger = start_wandb(folder, **arguments)
     try:
         yield logger.experiment
     finally:
         finish_wandb([logger])
-    sent = "logged" if cfg.logger.wandb.mode == "online" else f"later: wandb sync {folder}/wandb/offline-run-*"
-    console.print(f"W&B run {logger.version} ({name}) in {folder}; {sent}")
+    sent = "logged" if cfg.logger.wandb.mode == "online" else f"later: {sync_command(folder)}"
+    console.print(visible(f"W&B run {logger.version} ({name}) in {folder}; {sent}"))
 
 
 def _entry(group: str, name: str, settings: DictConfig, kind: type) -> Any:

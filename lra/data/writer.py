@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
-from filelock import FileLock
 
+from lra.base.file_lock import file_lock
 from lra.base.files import making_folder, sha256
 from lra.data.manifest import FORMAT_VERSION, MANIFEST
 from lra.data.store import array_path
@@ -29,10 +29,11 @@ def store_lock(folder: Path, *, wait: bool = True) -> Iterator[None]:
     """Hold the lock that one process needs for making the store in `folder`.
 
     Raises:
-        filelock.Timeout: when another process holds it and `wait` is False.
+        LockHeldError: when another process holds it and `wait` is False.
+        NoFileLocksError: when the file system refuses to lock a file.
     """
     folder.parent.mkdir(parents=True, exist_ok=True)
-    with FileLock(folder.with_name(f".{folder.name}.lock"), blocking=wait):
+    with file_lock(folder.with_name(f".{folder.name}.lock"), seconds=None if wait else 0):
         yield
 
 

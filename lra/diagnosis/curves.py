@@ -2,18 +2,20 @@
 
 Ranks of a matrix, and its approximations from some of its rows and columns.
 
-Letters: S sequences, H heads, R rows, N real tokens or columns, M landmarks, K singular values.
+Letters: R rows, N real tokens or columns, M landmarks, K singular values.
 """
 
 import math
-from collections.abc import Callable, Iterable
-from typing import get_args
+import statistics
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, get_args
 
 import torch
 from torch import Tensor
 
 from lra.attention.nystrom import LandmarkRule
-from lra.diagnosis.matrices import ExactMatrix, LayerInputs, attention_matrices
+from lra.diagnosis.landmark_matrices import attention_matrices
+from lra.diagnosis.matrices import AttentionMatrices, ExactMatrix, LayerInputs
 from lra.diagnosis.schema import Curve
 from lra.diagnosis.swap import LANDMARK_COUNTS, Variants
 from lra.ops.landmarks import middle_tokens, valid_segments
@@ -21,6 +23,16 @@ from lra.ops.linear_algebra import relative_error
 
 RULES = get_args(LandmarkRule)
 APPROXIMATIONS = (*RULES, "classical", "cur", "best")
+
+
+class Errors(NamedTuple):
+    """Relative Frobenius errors of an approximation: of the matrix, and of matrix times values, None if not known."""
+
+    matrix: float
+    output: float | None
+
+
+CurveErrors = dict[str, list[Errors]]  # by method, at each number of landmarks
 
 
 def effective_rank(values: Tensor) -> Tensor:
@@ -61,8 +73,18 @@ def classical_nystrom(columns: Tensor, block: Tensor, rows: Tensor) -> Tensor:
 
 def optimal_cur(matrix: Tensor, columns: Tensor, rows: Tensor) -> Tensor:
     """Compute C (C⁺ A R⁺) R of A `[..., R, N]`, which has the least Frobenius error of all C U R (Stewart 1999)."""
-    approximation: Tensor = columns @ (torch.linalg.pinv(columns) @ matrix @ torch.linalg.pinv(rows)) @ rows
+    inverse_of_rows = torch.linalg.pinv(rows.mT).mT  # as in `singular_values`
+    approximation: Tensor = columns @ (torch.linalg.pinv(columns) @ matrix @ inverse_of_rows) @ rows
     return approximation
+
+
+def singular_values(matrix_RN: Tensor) -> Tensor:
+    """Compute the singular values `[K]`, the largest first, of a matrix with more columns than rows.
+
+    They are those of its transpose, which LAPACK decomposes in a quarter of the time.
+    """
+    values_K: Tensor = torch.linalg.svdvals(matrix_RN.mT)
+    return values_K
 
 
 def condition(matrices: Tensor) -> Tensor:
@@ -75,13 +97,10 @@ def condition(matrices: Tensor) -> Tensor:
     return torch.where(singular, math.inf, numbers)
 
 
-def both_errors(approximations: Iterable[Tensor], exact: list[ExactMatrix]) -> tuple[Tensor, Tensor]:
-    """Compute the relative Frobenius errors of matrices and of matrices times values, both `[S, H]`."""
-    matrix, output = [], []
-    for approximation, of_one in zip(approximations, exact, strict=True):
-        matrix.append(relative_error(approximation, of_one.matrix))
-        output.append(relative_error(approximation @ of_one.values, of_one.matrix @ of_one.values))
-    return torch.stack(matrix), torch.stack(output)
+def both_errors(approximation_RN: Tensor, exact: ExactMatrix) -> Errors:
+    """Compute the relative Frobenius errors of a matrix and of the matrix times the values."""
+    output = relative_error(approximation_RN @ exact.values, exact.matrix @ exact.values)
+    return Errors(float(relative_error(approximation_RN, exact.matrix)), float(output))
 
 
 def landmark_tokens(tokens: int, count: int) -> Tensor:
@@ -91,49 +110,56 @@ def landmark_tokens(tokens: int, count: int) -> Tensor:
     return positions[used]
 
 
-def from_tokens(one: ExactMatrix, count: int) -> tuple[Tensor, Tensor]:
-    """Approximate a matrix from the rows and columns of landmark tokens: classical Nyström, and the optimal CUR."""
-    places = landmark_tokens(len(one.columns), count)
-    rows_HMN, columns_HRM = one.at(places), one.matrix[..., places]
-    return (
-        classical_nystrom(columns_HRM, rows_HMN[..., places], rows_HMN),
-        optimal_cur(one.matrix, columns_HRM, rows_HMN),
-    )
+def from_tokens(exact: ExactMatrix, count: int) -> CurveErrors:
+    """Measure the approximations from the rows and columns of landmark tokens: classical Nyström, the optimal CUR."""
+    places = landmark_tokens(len(exact.columns), count)
+    rows_MN, columns_RM = exact.at(places), exact.matrix[:, places]
+    classical = both_errors(classical_nystrom(columns_RM, rows_MN[:, places], rows_MN), exact)
+    return {
+        "classical": [classical],  # its matrix is gone before the next one is made
+        "cur": [both_errors(optimal_cur(exact.matrix, columns_RM, rows_MN), exact)],
+    }
 
 
-def head_curves(
-    inputs: LayerInputs,
-    exact: list[ExactMatrix],
-    values: list[Tensor],
-    variants: Variants,
-    advance: Callable[[], object],
-) -> list[list[Curve]]:
-    """Compute the curves of each head from a layer's inputs, its exact matrices and their singular values `[H, K]`.
+class LandmarkVariants:
+    """Nyström attention with each landmark rule and number of landmarks, prepared for a layer's queries and keys."""
 
-    `advance` is called after each number of landmarks.
-    """
-    length = inputs.q.shape[2]
-    counts = [count for count in LANDMARK_COUNTS if count <= length]
-    # of the matrix and of the output, both `[S, H]`, at each number of landmarks
-    errors: dict[str, list[tuple[Tensor, Tensor | None]]] = {method: [] for method in APPROXIMATIONS}
-    for count in counts:
-        for rule in RULES:
-            variant = variants.without_skip(inputs.backend, num_landmarks=count, landmark_rule=rule)
-            errors[rule].append(both_errors(attention_matrices(variant, inputs, exact), exact))
-        classical, cur = zip(*(from_tokens(one, count) for one in exact), strict=True)
-        errors["classical"].append(both_errors(classical, exact))
-        errors["cur"].append(both_errors(cur, exact))
-        errors["best"].append((torch.stack([best_error(of_one, count) for of_one in values]), None))
-        advance()
-    return [
-        [
+    def __init__(self, inputs: LayerInputs, variants: Variants):
+        self.counts = [count for count in LANDMARK_COUNTS if count <= inputs.q.shape[2]]
+        self.matrices: dict[tuple[str, int], AttentionMatrices] = {}
+        for count in self.counts:
+            for rule in RULES:
+                variant = variants.without_skip(inputs.backend, num_landmarks=count, landmark_rule=rule)
+                self.matrices[rule, count] = attention_matrices(variant, inputs)
+
+    def errors(self, exact: ExactMatrix, values_K: Tensor, advance: Callable[[], object]) -> CurveErrors:
+        """Measure all approximations of an exact matrix with the singular values `values_K`.
+
+        `advance` is called after each number of landmarks.
+        """
+        errors: CurveErrors = {method: [] for method in APPROXIMATIONS}
+        for count in self.counts:
+            for rule in RULES:
+                errors[rule].append(both_errors(self.matrices[rule, count].of(exact), exact))
+            for method, measured in from_tokens(exact, count).items():
+                errors[method] += measured
+            errors["best"].append(Errors(float(best_error(values_K, count)), None))
+            advance()
+        return errors
+
+
+def mean_curves(of_sequences: Sequence[CurveErrors], counts: Sequence[int]) -> list[Curve]:
+    """Make the curves of a head, as means over its sequences."""
+    curves = []
+    for method in APPROXIMATIONS:
+        points = list(zip(*(errors[method] for errors in of_sequences), strict=True))
+        outputs = [[errors.output for errors in point if errors.output is not None] for point in points]
+        curves.append(
             Curve(
                 method=method,
-                num_landmarks=counts,
-                matrix_error=[float(matrix[:, head].mean()) for matrix, _ in points],
-                output_error=[float(output[:, head].mean()) for _, output in points if output is not None],
+                num_landmarks=list(counts),
+                matrix_error=[statistics.fmean(errors.matrix for errors in point) for point in points],
+                output_error=[statistics.fmean(output) for output in outputs if output],
             )
-            for method, points in errors.items()
-        ]
-        for head in range(inputs.q.shape[1])
-    ]
+        )
+    return curves

@@ -2,34 +2,46 @@
 
 Of kernel 2: its condition, and how fast its pseudo-inverse is approached.
 
-Letters: B or S sequences, H heads, R rows, N real tokens, K singular values, M landmarks.
+Letters: B sequences, H heads, R rows, N real tokens, K singular values, M landmarks.
 """
 
 import math
+import statistics
 from collections.abc import Callable
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
+from torch.nn.functional import adaptive_avg_pool1d
 
 from lra.attention.nystrom import NystromAttention
-from lra.diagnosis.curves import both_errors, condition, effective_rank, head_curves, rank_holding
-from lra.diagnosis.matrices import LayerInputs, attention_matrices, check_matrices, exact_matrices
+from lra.diagnosis.curves import (
+    CurveErrors,
+    LandmarkVariants,
+    both_errors,
+    condition,
+    effective_rank,
+    mean_curves,
+    rank_holding,
+    singular_values,
+)
+from lra.diagnosis.landmark_matrices import attention_matrices, landmark_kernels
+from lra.diagnosis.matrices import ExactMatrix, LayerInputs, check_matrix, exact_matrices
 from lra.diagnosis.schema import Convergence, Head
 from lra.diagnosis.swap import Variants
-from lra.ops.landmarks import landmark_kernel
 from lra.ops.linear_algebra import exact_pinv, iterative_pinv, relative_error
 
 INVERSE_STEPS = 16  # iterations that are shown
 SHARE = 0.99  # of the squared norm
-MatrixPair = tuple[Tensor, Tensor]
+IMAGE_COLUMNS = 2048  # of the image of a matrix, at most; more are no more pixels
 
 
-def landmark_kernels(backend: NystromAttention, inputs: LayerInputs) -> tuple[Tensor, Tensor]:
-    """Compute kernel 2 in float64, `[B, H, M, M]`, and which landmarks are in use, `[B, M]`."""
-    q_BHME, k_BHME, used_BM = backend.landmarks_of(inputs.q, inputs.k, inputs.valid)
-    if used_BM is None:
-        used_BM = torch.ones(len(q_BHME), q_BHME.shape[2], dtype=torch.bool)
-    return landmark_kernel(q_BHME.double(), k_BHME.double(), used_BM, used_BM), used_BM
+class MatrixPair(NamedTuple):
+    """Two matrices of a head for their images, see `for_image`, and the number N of tokens, their columns."""
+
+    exact: Tensor
+    approximated: Tensor
+    tokens: int
 
 
 def conditions(a_BHMM: Tensor, used_BM: Tensor) -> list[float | None]:
@@ -59,49 +71,66 @@ def convergence(a_BHMM: Tensor, *, start: str, rtol: float) -> list[Convergence]
 def measure_layer(
     inputs: LayerInputs, variants: Variants, advance: Callable[[], object], *, kept: int = 0
 ) -> tuple[list[Head], list[MatrixPair]]:
-    """Measure a layer's heads; `advance` is called after each number of landmarks.
+    """Measure a layer's heads; `advance` is called after each number of landmarks of each head and sequence.
 
     Returns:
-        What was measured of each head, and the exact and the approximated matrix of the first sequence, `[R, N]` each,
-            for the first `kept` heads.
+        What was measured of each head, and the exact and the approximated matrix of the first sequence for the first
+            `kept` heads.
     """
-    exact = exact_matrices(inputs)
     backend = inputs.backend
     if isinstance(backend, NystromAttention):  # the value skip does not approximate softmax attention
         backend = variants.without_skip(backend)
-    own = attention_matrices(backend, inputs, exact)
-    check_matrices(own, backend, inputs, exact)
-    matrix_SH, output_SH = both_errors(own, exact)
-    spectral_SH = torch.stack([relative_error(matrix, one.matrix, 2) for matrix, one in zip(own, exact, strict=True)])
-    uniform = (torch.full_like(one.matrix, 1 / len(one.columns)) for one in exact)
-    values = [torch.linalg.svdvals(one.matrix) for one in exact]
-    nystrom = variants.without_skip(inputs.backend)
+    own, mixed_BHLE = attention_matrices(backend, inputs), inputs.attend(backend, inputs.v)
+    nystrom, landmark_variants = variants.without_skip(inputs.backend), LandmarkVariants(inputs, variants)
+    numbers: list[list[dict[str, float]]] = [[] for _ in range(inputs.q.shape[1])]
+    errors: list[list[CurveErrors]] = [[] for _ in numbers]
+    pairs: list[MatrixPair] = []
+    for exact in exact_matrices(inputs):
+        matrix_RN = own.of(exact)
+        check_matrix(matrix_RN, exact, mixed_BHLE, backend)
+        values_K = singular_values(exact.matrix)
+        numbers[exact.head].append(head_numbers(matrix_RN, exact, values_K))
+        if len(pairs) < kept and exact.sequence == 0:
+            pairs.append(MatrixPair(for_image(exact.matrix), for_image(matrix_RN), tokens=len(exact.columns)))
+        del matrix_RN  # before those of the variants are made
+        errors[exact.head].append(landmark_variants.errors(exact, values_K, advance))
     kernels, used = landmark_kernels(nystrom, inputs)
-    means = {
-        "matrix_error": matrix_SH.mean(0),
-        "spectral_error": spectral_SH.mean(0),
-        "output_error": output_SH.mean(0),
-        "uniform_error": both_errors(uniform, exact)[0].mean(0),
-        "effective_rank": _mean([effective_rank(of_one) for of_one in values]),
-        "rank_99": _mean([rank_holding(of_one, SHARE) for of_one in values]),
-    }
-    parts = zip(
+    of_kernels = zip(
         conditions(kernels, used),
-        head_curves(inputs, exact, values, variants, advance),
         convergence(kernels, start=nystrom.inverse.pinv_start, rtol=nystrom.inverse.pinv_rtol),
         strict=True,
     )
-    heads = [
-        Head(
-            **{name: float(numbers[head]) for name, numbers in means.items()},  # type: ignore[typeddict-item]
-            landmark_condition=number,
-            curves=curves,
-            convergence=steps,
+    heads = []
+    for of_sequences, curves, (number, steps) in zip(numbers, errors, of_kernels, strict=True):
+        means = {name: statistics.fmean(one[name] for one in of_sequences) for name in of_sequences[0]}
+        heads.append(
+            Head(
+                **means,  # type: ignore[typeddict-item]
+                landmark_condition=number,
+                curves=mean_curves(curves, landmark_variants.counts),
+                convergence=steps,
+            )
         )
-        for head, (number, curves, steps) in enumerate(parts)
-    ]
-    return heads, [(exact[0].matrix[head].clone(), own[0][head].clone()) for head in range(min(kept, len(heads)))]
+    return heads, pairs
 
 
-def _mean(of_sequences: list[Tensor]) -> Tensor:
-    return torch.stack(of_sequences).double().mean(0)
+def head_numbers(matrix_RN: Tensor, exact: ExactMatrix, values_K: Tensor) -> dict[str, float]:
+    """Measure a head's matrix against the exact one, which has the singular values `values_K`."""
+    uniform_RN = exact.matrix.new_tensor(1 / len(exact.columns)).expand_as(exact.matrix)
+    errors = both_errors(matrix_RN, exact)
+    assert errors.output is not None
+    return {
+        "matrix_error": errors.matrix,
+        "spectral_error": float(singular_values(matrix_RN - exact.matrix)[0] / values_K[0]),
+        "output_error": errors.output,
+        "uniform_error": float(relative_error(uniform_RN, exact.matrix)),
+        "effective_rank": float(effective_rank(values_K)),
+        "rank_99": float(rank_holding(values_K, SHARE)),
+    }
+
+
+def for_image(matrix_RN: Tensor) -> Tensor:
+    """Return a copy of a matrix for an image: of a long sequence with means of neighbouring columns."""
+    if matrix_RN.shape[1] <= IMAGE_COLUMNS:
+        return matrix_RN.clone()
+    return adaptive_avg_pool1d(matrix_RN, IMAGE_COLUMNS)

@@ -1,7 +1,4 @@
-"""Draw the figures of a diagnosis, attention matrices of one sequence as images, and write all as one HTML page.
-
-Letters: R rows, N real tokens.
-"""
+"""Draw the figures of a diagnosis, attention matrices of one sequence as images, and write all as one HTML page."""
 
 from functools import partial
 from pathlib import Path
@@ -11,7 +8,7 @@ import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
 from torch import Tensor
 
-from lra.diagnosis.measure import MatrixPair
+from lra.diagnosis.measure import IMAGE_COLUMNS, MatrixPair
 from lra.diagnosis.schema import Diagnosis
 from lra.diagnosis.sentences import answer, heads_table, swap_of, swaps_table
 from lra.results import plots
@@ -130,17 +127,19 @@ def plot_swaps(diagnosis: Diagnosis, path: Path) -> Path:
 
 
 def plot_heat_maps(pairs: dict[str, MatrixPair], path: Path) -> Path:
-    """Draw a row of three images for each head, by its name; both matrices `[R, N]` have the same colours."""
+    """Draw a row of three images for each head, by its name; both its matrices have the same colours."""
     figure, axes = plt.subplots(
         len(pairs), 3, figsize=(9.4, 3.0 * len(pairs)), layout="constrained", squeeze=False, sharex=True, sharey=True
     )
-    for row, (name, (exact, approximated)) in zip(axes, pairs.items(), strict=True):
-        most = float(exact.flatten().quantile(BRIGHTEST)) if exact.numel() <= 2**23 else float(exact.max())
+    for row, (name, (exact, approximated, tokens)) in zip(axes, pairs.items(), strict=True):
+        place = (-0.5, tokens - 0.5, len(exact) - 0.5, -0.5)  # of the corners, where a column may stand for several
+        most = float(exact.flatten().quantile(BRIGHTEST))
         end = max(float((approximated - exact).abs().max()) / 2, 1e-12)
-        weights: dict[str, Any] = {"cmap": "viridis", "vmin": 0, "vmax": most}
+        weights: dict[str, Any] = {"cmap": "viridis", "vmin": 0, "vmax": most, "extent": place}
+        signed: dict[str, Any] = {"cmap": "RdBu_r", "vmin": -end, "vmax": end, "extent": place}
         _image(row[0], exact, f"{name}: exact", weights)
         _image(row[1], approximated, "approximated", weights)
-        _image(row[2], approximated - exact, "approximated − exact", {"cmap": "RdBu_r", "vmin": -end, "vmax": end})
+        _image(row[2], approximated - exact, "approximated − exact", signed)
     figure.supxlabel("key", fontsize=10)
     figure.supylabel("query", fontsize=10)
     figure.savefig(path, metadata={"Date": None}, dpi=110)
@@ -178,7 +177,8 @@ OF_INVERSE = (
 )
 OF_MAPS = (
     "One sequence of the dev split. The first two images have the same colours, which end at the 99.5 % quantile"
-    " of the exact weights; the colours of the difference end at half of its largest entry."
+    " of the exact weights; the colours of the difference end at half of its largest entry. Of a sequence of more than"
+    f" {IMAGE_COLUMNS:,} tokens, neighbouring columns are shown as their mean."
 )
 
 

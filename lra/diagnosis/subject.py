@@ -16,13 +16,13 @@ from lra.base.paths import conf_dir
 from lra.build.store import ensure_store
 from lra.data.store_data import StoreData
 from lra.diagnosis.swap import Variants
-from lra.runs.files import find_run
+from lra.runs.files import BEST, find_run
+from lra.runs.schema import NYSTROM
 from lra.settings import config
 from lra.settings.stored_config import read_trained_config
 from lra.types import Batch, UserError
 
 SEED = 0  # of the sample of dev examples
-NYSTROM = "lra.attention.nystrom.NystromAttention"
 READ_WITH_RUN = ("run", "seed", "to", "examples", "sequences", "logger", "paths", "check")
 READ_OF_TRAINER = ("trainer.threads", "trainer=cpu")
 OF_TRAINING = ("recipe", "compile", "callbacks", "debug", "force", "finished", "predictions")
@@ -46,6 +46,9 @@ def diagnosed_model(cfg: DictConfig, console: Console, *, seed: int | None) -> D
     """Read the run that `cfg.run` names, with its best weights, or make a fresh model of the settings.
 
     `seed` is the run's seed as typed; None if it was not typed.
+
+    Raises:
+        UserError: when the run's weights are not finite, as after a training that has diverged.
     """
     if cfg.run is None:
         ensure_store(cfg, console)
@@ -62,6 +65,10 @@ def diagnosed_model(cfg: DictConfig, console: Console, *, seed: int | None) -> D
     trained = read_trained_config(folder, cfg.paths)
     config.use_one_device(trained)
     model, data = build.build_trained_model(trained, folder), build.build_data(trained)
+    wrong = next((name for name, x in model.state_dict().items() if not x.isfinite().all()), None)
+    if wrong is not None:
+        line = f"{folder / BEST}: {wrong} holds numbers that are not finite, so nothing can be compared; diagnose"
+        raise UserError(f"{line} another run: lra show runs lists them", kind="not_finite", key=BEST, value=wrong)
     return DiagnosedModel(cfg=trained, folder=folder, is_trained=True, model=model, data=data)
 
 

@@ -153,10 +153,10 @@ def append_new(target: Path, choose: Callable[[list[Record]], list[Record]]) -> 
 
     `choose` gets the records in the file, and returns those to append. Lines that are no record are kept.
     """
-    from filelock import FileLock  # here: no table needs this import
+    from lra.base.file_lock import file_lock  # here: no table needs its import of filelock
 
     target.parent.mkdir(parents=True, exist_ok=True)
-    with FileLock(target.with_name(f".{target.name}.lock")):
+    with file_lock(target.with_name(f".{target.name}.lock")):
         before = read_text(target) if target.exists() else ""
         new = choose([record for *_, record in records_in(target) if isinstance(record, dict)])
         if new:

@@ -1,32 +1,32 @@
 """Lock a run's folder, so that only one process works on the run, and keep a run that `force=true` replaces.
 
-The lock belongs to the operating system (`flock`), or to the file server of a shared folder. It is released when its
-process ends, for whatever reason. So no process has to guess whether the holder of a lock is still alive.
+A lock is released when its process ends, for whatever reason (see `lra.base.file_lock`). So no process has to guess
+whether the holder of a lock is still alive.
 """
 
 import errno
 import os
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from itertools import count
 from pathlib import Path
 
-from filelock import FileLock, Timeout
-
+from lra.base.file_lock import LockHeldError, NoFileLocksError, file_lock
 from lra.base.files import NOT_WRITABLE
 from lra.runs.files import RESULT
 from lra.runs.record import read_record
 from lra.runs.schema import Record
 from lra.types import UserError
 
-NO_LOCK = (errno.ENOLCK, errno.EOPNOTSUPP, errno.EISDIR)  # no process can hold a lock there
 TRAINING = "lock"  # held by the process that trains
 RUNNER = "runner.lock"  # held by the process of a sweep that starts the training process
 
 
 class RunLockedError(UserError):
-    """Raised when another process is at work on the run."""
+    """Raised when another process is at work on the run; `leftover` as in `LockHeldError`."""
+
+    leftover = ""
 
 
 @contextmanager
@@ -37,34 +37,41 @@ def lock_run(folder: Path, file: str = TRAINING, *, patience_seconds: float = 1.
 
     Raises:
         RunLockedError: when another process holds the lock.
+        NoFileLocksError: when the file system refuses to lock a file.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    lock = FileLock(folder / file)
-    try:
-        lock.acquire(timeout=patience_seconds)
-    except Timeout as error:
-        raise RunLockedError(
-            f"another process is training this run: {folder}; wait for it, or choose another seed="
-        ) from error
-    try:
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(file_lock(folder / file, seconds=patience_seconds))
+        except LockHeldError as error:
+            line = f"another process is training this run: {folder}; wait for it, or choose another seed="
+            line = f"{line}{error.leftover and '. '}{error.leftover}"
+            locked = RunLockedError(line, kind="run_locked", key=str(folder / file))
+            locked.leftover = error.leftover
+            raise locked from error
         yield
-    finally:
-        lock.release()
 
 
 def is_locked(folder: Path) -> bool:
     """Tell whether another process trains the run, or is about to; False if this process can lock nothing there."""
+    return locked(folder) is not None
+
+
+def locked(folder: Path) -> RunLockedError | None:
+    """Return the error of locking a run that another process trains or is about to; None where it is not locked."""
     try:
         for file in (RUNNER, TRAINING):
             if (folder / file).exists():
                 with lock_run(folder, file, patience_seconds=0):
                     pass
-    except RunLockedError:
-        return True
+    except RunLockedError as error:
+        return error
+    except NoFileLocksError:
+        return None
     except OSError as error:
-        if error.errno not in (*NOT_WRITABLE, *NO_LOCK):
+        if error.errno not in (*NOT_WRITABLE, errno.EISDIR):
             raise
-    return False
+    return None
 
 
 def keep_replaced_run(folder: Path, record: Record | None) -> None:

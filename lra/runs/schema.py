@@ -215,6 +215,9 @@ def own_model(model: Mapping[str, Any]) -> str | None:
     return model.get("name") or (None if is_ours(target) else str(target).rsplit(".", 1)[-1])
 
 
+NYSTROM = "lra.attention.nystrom.NystromAttention"  # the `_target_` of the attention whose errors are recorded
+
+
 def is_ours(target: object) -> bool:
     """Tell whether a `_target_` is in this package; settings without a `_target_` count as ours."""
     return target is None or str(target).startswith("lra.")

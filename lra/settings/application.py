@@ -1,19 +1,23 @@
 """Run one command in Hydra's application, with the configuration that was composed to check its words."""
 
+import shutil
 from argparse import Namespace
-from collections.abc import Callable, Sequence
-from contextlib import redirect_stderr
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, redirect_stderr
 from io import StringIO
+from pathlib import Path
 
 from hydra._internal.hydra import Hydra
 from hydra._internal.utils import create_config_search_path, get_args_parser
 from hydra.core.global_hydra import GlobalHydra
+from hydra.core.hydra_config import HydraConfig
 from hydra.core.utils import configure_log
 from hydra.types import RunMode
 from omegaconf import DictConfig
 
 from lra.settings.config import CONF, load_config
 from lra.settings.unknown_option import unknown_flag
+from lra.types import UserError
 
 ONE_RUN_FLAGS = ("--cfg", "-c", "--info", "-i")  # Hydra's flags that print something in place of running
 PRINTING = {"cfg", "package", "resolve"}  # names of Hydra's flags that print the configuration
@@ -51,6 +55,36 @@ def run_composed(verb: str, flags: Sequence[str], words: Sequence[str], run: Cal
     finally:
         GlobalHydra.instance().clear()
     return True
+
+
+@contextmanager
+def no_folder_if_refused(verb: str, words: Sequence[str]) -> Iterator[None]:
+    """Delete the folder that Hydra makes for one run, `hydra.run.dir`, if the run is refused in this context.
+
+    Only a new folder that holds nothing but Hydra's own files is deleted, and those above it that are new and empty.
+    """
+    of_hydra = load_config(verb, words, with_hydra=True).hydra
+    place = Path(of_hydra.run.dir).absolute()
+    there_before = {folder for folder in (place, *place.parents) if folder.exists()}
+    try:
+        yield
+    except BaseException as error:  # an error of a command is carried past Hydra by one that is no Exception
+        cause = error.args[0] if error.args else error
+        is_set = HydraConfig.initialized()  # its folder may have the time in its name
+        made = Path(HydraConfig.get().runtime.output_dir) if is_set else place
+        own = made / (of_hydra.output_subdir or "")
+        if isinstance(cause, UserError) and made not in there_before and made.is_dir() and {*made.iterdir()} <= {own}:
+            shutil.rmtree(made)
+            _delete_empty(folder for folder in made.parents if folder not in there_before)
+        raise
+
+
+def _delete_empty(folders: Iterable[Path]) -> None:
+    """Delete folders, the inmost first, up to one in which something is."""
+    for folder in folders:
+        if any(folder.iterdir()):
+            return
+        folder.rmdir()
 
 
 def read_flags(flags: Sequence[str], verb: str) -> Namespace:

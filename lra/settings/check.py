@@ -16,9 +16,10 @@ from lra.base.files import checked_name
 from lra.base.paths import NO_OPTION_KEYS
 from lra.runs.schema import TARGET, TUNED, is_ours, own_model
 from lra.settings.added_keys import CALLBACKS_INSTEAD, USER_GROUPS, targets_of
-from lra.settings.config import ATTENTION, mixes_by_attention
+from lra.settings.config import ATTENTION, logs_to_wandb, mixes_by_attention
 from lra.settings.declared import class_of, declares, group_options
 from lra.settings.unknown_option import unknown_option
+from lra.settings.wandb_arguments import names_of_training, wandb_arguments
 from lra.training.compiled import GRAPH_MODES
 from lra.types import UserError
 
@@ -61,6 +62,8 @@ def check_config(cfg: DictConfig, verb: str | None) -> None:
         _check_data(cfg)
     if OmegaConf.select(cfg, "trainer") is not None:
         _check_trainer(cfg)
+    if verb == "train" and logs_to_wandb(cfg):
+        wandb_arguments(cfg, **names_of_training(cfg), config={})
 
 
 def check_values(cfg: DictConfig, *, classes: bool, verb: str | None = None) -> None:

@@ -56,6 +56,8 @@ def group_options(cfg: DictConfig, group: str, *, classes: bool = True, verb: st
         return Options(kinds, f"lra {verb}", grows=False)
     if verb and (group in CLOSED or (task and (CONF / "task" / f"{task}.yaml").is_file())):  # no task of a user's
         return Options(declared, group, grows=False)
+    if verb and group == "logger.wandb":  # a misspelt one, or a key, must not come as far as a file
+        return Options(declared, "logger.wandb")
     if group == "recipe.optimizer" and owner:  # the declaration has ranges of options that not all optimizers take
         declared = {name: kind for name, kind in declared.items() if name in kinds}
     return Options({**kinds, **declared}, owner)

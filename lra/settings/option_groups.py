@@ -56,6 +56,7 @@ CALLBACKS: Kinds = {  # their own options; further entries name a class
     "log_every_steps": Count,
     "checkpoint_every_seconds": NonNegative,
 }
+FLAGS_OF_WANDB = ("allow_val_change", "force", "save_code", "tensorboard", "sync_tensorboard", "monitor_gym")
 
 GROUPS: dict[str, Kinds] = {
     "": {  # of a command itself; its YAML file says which of them it has
@@ -143,15 +144,22 @@ GROUPS: dict[str, Kinds] = {
         "limit_test_batches": Positive | None,
     },
     "callbacks": CALLBACKS,
-    "logger.wandb": {  # further ones are arguments of `wandb.init`
+    "logger.wandb": {  # lra's own; the further ones are arguments of `wandb.init`
         "project": str,
         "entity": str | None,
         "mode": Literal["offline", "online", "disabled"],
         "when_unreachable": Literal["fail", "offline"],
         "init_timeout_seconds": Positive,
         "log_model": bool,
-        "tags": list[str] | None,  # these two of `wandb.init`, because lra adds to them
+        "tags": list[str] | None,  # lra.training.wandb_names has what W&B takes
+        "name": str | None,
+        "group": str | None,
+        "job_type": str | None,
+        "notes": str | None,
         "config": Group | None,
+        "config_include_keys": list[str] | None,
+        "config_exclude_keys": list[str] | None,
+        **dict.fromkeys(FLAGS_OF_WANDB, bool | None),
     },
     "size": {"name": str},
     "debug": {"profiler": Literal["simple", "advanced"] | None},

@@ -23,6 +23,7 @@ from lra.settings.other_words import (
     with_typed_value,
     without_hyphens,
 )
+from lra.training.wandb_names import SET_BY_LRA
 from lra.types import UserError
 
 MOST_LISTED = 24  # names that an error lists: every attention, but not every setting
@@ -63,6 +64,9 @@ def unknown_option(
     group, _, name = key.rpartition(".")
     if group == "trainer" and name in INSTEAD:
         line = f"{key} is set by lra itself; type for example {INSTEAD[name]}"
+        return UserError(line, kind="unknown_option", key=key)
+    if group == "logger.wandb" and name in SET_BY_LRA:
+        line = f"{key} is set by lra itself, so that a resumed run stays one; leave it out"
         return UserError(line, kind="unknown_option", key=key)
     advice = advice or ALL_OPTIONS.get(verb or "train", f"lra {verb} --cfg job prints all")
     node: Any = OmegaConf.select(cfg, group) if group else cfg

@@ -14,7 +14,7 @@ from lra.base.text import as_duration, visible
 from lra.runs.failure import Failure, forget_failure, read_failure, write_failure
 from lra.runs.files import LAST, RESULT
 from lra.runs.record import move_aside
-from lra.runs.run_lock import RUNNER, RunLockedError, is_locked, lock_run
+from lra.runs.run_lock import RUNNER, RunLockedError, is_locked, lock_run, locked
 from lra.sweeps.grid import Cell
 from lra.types import LOCKED
 
@@ -53,6 +53,10 @@ def run_missing(cells: Sequence[Cell], console: Console) -> None:
         if not free:
             if not waited:
                 console.print(f"waiting for {len(todo)} cells that other processes are at work on …")
+                for cell in todo:
+                    error = locked(cell.folder)
+                    if error is not None and error.leftover:
+                        console.print(visible(f"{cell.name}: {error.leftover}"))
             waited = True
             time.sleep(POLL_SECONDS)
             continue

@@ -24,13 +24,14 @@ from lra.base.text import all_without_credentials
 from lra.runs.files import BEST, CURVE, METRICS, WANDB_ID
 from lra.training.curves import COLUMNS, read_curves
 from lra.training.ranks import set_rank_zero
+from lra.training.wandb_names import SET_BY_LRA
 from lra.training.wandb_server_and_files import begin_online, points_in_wandb, wait_until_written
+from lra.training.wandb_session import session_settings, warn_of_current_folder
 from lra.types import UserError
 
 if TYPE_CHECKING:
     import wandb
 
-SET_BY_LRA = ("dir", "id", "resume", "reinit", "resume_from", "fork_from", "settings")  # they keep a resumed run one
 RECORD_SECTIONS = ("outcome", "cost", "approximation")  # of the record, whose numbers are logged
 
 
@@ -158,11 +159,10 @@ def start_wandb(
     """
     import wandb
 
-    free = set(signature(wandb.init).parameters) - set(SET_BY_LRA)
-    for key in sorted(arguments.keys() - free):
-        unknown = f"no argument of wandb.init; there are {', '.join(sorted(free))}"
-        why = "set by lra itself" if key in SET_BY_LRA else unknown
-        raise UserError(f"logger.wandb.{key} is {why}; leave it out")
+    unknown = sorted(arguments.keys() - signature(wandb.init).parameters.keys())
+    if unknown:
+        line = f"logger.wandb.{unknown[0]} is no argument of wandb.init in the installed wandb {wandb.__version__}"
+        raise UserError(f"{line}; leave it out", kind="unknown_option", key=f"logger.wandb.{unknown[0]}")
 
     variables = ("WANDB_RUN_ID" if key == "id" else f"WANDB_{key.upper()}" for key in SET_BY_LRA)
     for variable in () if "WANDB_SWEEP_ID" in os.environ else set(variables) & os.environ.keys():
@@ -182,8 +182,8 @@ def start_wandb(
         return logger
 
     sys.argv = all_without_credentials(sys.argv)  # W&B stores the command line
-    # W&B warns of an argument that Lightning passes in vain.
-    if wandb.setup(settings=wandb.Settings(silent=True)).settings.mode == "disabled":  # by `wandb disabled`
+    warn_of_current_folder()
+    if session_settings().mode == "disabled":  # by the user's own settings file
         print(f"W&B is disabled here, but logger.wandb.mode={mode} counts; else type logger=csv", file=sys.stderr)
     set_rank_zero()  # else Lightning begins no run
     logger = begin_online(begin, folder, when_unreachable=when_unreachable) if mode == "online" else begin(mode)

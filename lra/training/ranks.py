@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING, TypeVar
 
+from lra.base.command_line import typed_command
 from lra.base.processes import Child, python_module, stop, wait_any
 from lra.types import UserError
 
@@ -65,11 +66,11 @@ def check_launch(devices: int, num_nodes: int) -> None:
     processes = devices * num_nodes
     if not is_launched(processes):
         if num_nodes > 1:
+            typed, torchrun = typed_command("train"), f"torchrun --nnodes={num_nodes} --nproc-per-node={devices}"
             raise UserError(
                 f"trainer.num_nodes={num_nodes}, but nobody has started a process for each device; type: srun"
-                f" --nodes={num_nodes} --ntasks-per-node={devices} lra train …, or on node N of 0 to {num_nodes - 1}:"
-                f" torchrun --nnodes={num_nodes} --nproc-per-node={devices} --node-rank=N --master-addr=HOST -m lra"
-                " train …",
+                f" --nodes={num_nodes} --ntasks-per-node={devices} {typed}, or on node N of 0 to {num_nodes - 1}:"
+                f" {torchrun} --node-rank=N --master-addr=HOST -m {typed}",
                 kind="not_launched",
                 key="trainer.num_nodes",
                 value=num_nodes,

@@ -14,13 +14,15 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
+from lra.base.command_line import shell_command
 from lra.base.files import read_file
-from lra.base.text import without_credentials
+from lra.training.wandb_session import session_settings, without_user
 from lra.types import UserError
 
 T = TypeVar("T")
 PROBE_SECONDS = 4.0
 OFFLINE = "type logger.wandb.mode=offline (wandb sync sends it later) or logger.wandb.when_unreachable=offline"
+OFFLINE_RUNS = "offline-run-*"  # the folders of a run's processes, below its folder `wandb`
 STEP = "trainer/global_step"  # the step of a row, by Lightning's logger
 HEADER_BYTES = 7  # of a file, and of each piece of a record
 BLOCK_BYTES = 32768
@@ -33,7 +35,8 @@ def begin_online(
     """Begin an online W&B run with `begin`, or an offline one if the server fails and `when_unreachable` allows it.
 
     Raises:
-        UserError: when there is no valid API key, or when the server fails and `when_unreachable` is `fail`.
+        UserError: when there is no valid API key, when the server fails and `when_unreachable` is `fail`, and for
+            an environment variable that W&B refuses.
     """
     import wandb
 
@@ -43,28 +46,36 @@ def begin_online(
             with _nobody_to_ask():
                 return begin("online")
         except (wandb.errors.UsageError, wandb.errors.AuthenticationError) as error:
-            raise UserError(f"W&B has no valid API key; type wandb login, or without one {OFFLINE}") from error
-        except wandb.errors.Error as error:
-            server = without_credentials(wandb.setup().settings.base_url)
+            line = f"W&B has no valid API key; type wandb login, or without one {OFFLINE}"
+            raise UserError(line, kind="no_key", key="logger.wandb.mode") from error
+        except (wandb.errors.Error, ValueError) as error:  # the second for an address with which W&B cannot work
+            server = without_user(session_settings().base_url)
             trouble = f"{server} did not begin the run ({type(error).__name__})"
     if when_unreachable == "fail":
-        raise UserError(f"logger.wandb.mode=online, but {trouble}; {OFFLINE}")
-    print(f"W&B: {trouble}; the run is kept offline, later: wandb sync {folder}/wandb/offline-run-*", file=sys.stderr)
+        line = f"logger.wandb.mode=online, but {trouble}; {OFFLINE}"
+        raise UserError(line, kind="unreachable", key="logger.wandb.mode", value="online")
+    print(f"W&B: {trouble}; the run is kept offline, later: {sync_command(folder)}", file=sys.stderr)
     return begin("offline")
+
+
+def sync_command(folder: Path) -> str:
+    """Write the command that sends the offline W&B runs in a folder; the shell lists them."""
+    return f"{shell_command('wandb', 'sync', folder / 'wandb')}/{OFFLINE_RUNS}"
 
 
 def server_trouble() -> str | None:
     """Find out why W&B's server does not answer within some seconds; None if it answers, even with an error.
 
     The request uses the proxy that W&B is configured with.
+
+    Raises:
+        UserError: for an environment variable that W&B refuses.
     """
     import requests
-    import wandb
 
-    # The address is from WANDB_BASE_URL or `wandb login --host`. Without `silent`, W&B prints where it found a key.
-    settings = wandb.setup(settings=wandb.Settings(silent=True)).settings
+    settings = session_settings()  # the address is from WANDB_BASE_URL or `wandb login --host`
     proxies = {"http": settings.http_proxy, "https": settings.https_proxy}
-    server = without_credentials(settings.base_url)
+    server = without_user(settings.base_url)
     trouble = [f"{server} has not answered for {PROBE_SECONDS:.0f} seconds"]
 
     def ask() -> None:
@@ -77,7 +88,7 @@ def server_trouble() -> str | None:
                 proxies={scheme: proxy for scheme, proxy in proxies.items() if proxy},
             ).close()
             trouble.clear()
-        except requests.RequestException as error:
+        except (requests.RequestException, ValueError) as error:
             trouble[:] = [f"{server} cannot be reached ({type(error).__name__})"]
 
     asking = threading.Thread(target=ask, daemon=True)  # in a thread, because looking up a host name has no timeout

@@ -19,6 +19,7 @@ the CPU in float32, with trainer.threads=N threads. check=true compares the data
 import os
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from hydra.core.hydra_config import HydraConfig
@@ -26,7 +27,7 @@ from omegaconf import DictConfig
 from rich.console import Console
 
 from lra.base.text import size_text, visible
-from lra.build.trainer import wandb_run
+from lra.build.trainer import check_loggers, wandb_run
 from lra.data.store import verify_store
 from lra.diagnosis.matrices import LayerInputs, attentions, layer_inputs
 from lra.diagnosis.measure import MatrixPair, measure_layer
@@ -39,12 +40,13 @@ from lra.results.tables import TextTable
 from lra.runs.files import DIAGNOSIS, DIAGNOSIS_PAGE
 from lra.settings import config
 from lra.settings.config import logs_to_wandb, store_dir
+from lra.settings.wandb_arguments import names_of_training, wandb_arguments
 from lra.terminal.console import make_console, work_progress
 from lra.terminal.fit_table import print_prose, print_text_table
 from lra.training.machine import Machine, prepare_machine
 from lra.types import UserError
 
-COUNT_COST, BATCH_COST = 2.0, 0.1  # seconds, roughly: of a number of landmarks in a layer, of a batch
+COUNT_COST, BATCH_COST = 0.1, 0.1  # seconds, roughly: of a number of landmarks for a matrix, of a batch
 
 
 def run(cfg: DictConfig) -> None:
@@ -60,6 +62,9 @@ def run(cfg: DictConfig) -> None:
     console = make_console()
     seed = cfg.seed if any(override.startswith("seed=") for override in overrides) else None
     subject = diagnosed_model(cfg, console, seed=seed)
+    if logs_to_wandb(cfg):  # now, not after minutes
+        wandb_arguments(cfg, **wandb_names(subject.cfg), config={})
+        check_loggers(cfg)
     if cfg.check:
         verify_store(store_dir(subject.cfg))
     folder = subject.folder if to is None else to
@@ -81,7 +86,7 @@ def run(cfg: DictConfig) -> None:
     for path in (page, folder / DIAGNOSIS):
         console.print(f"{visible(str(path))}  {size_text(path.stat().st_size)}")
     if logs_to_wandb(cfg):
-        log_to_wandb(cfg, diagnosis, tables, folder, console)
+        log_to_wandb(cfg, wandb_names(subject.cfg), diagnosis, tables, folder, console)
 
 
 def diagnosis_of(
@@ -97,7 +102,8 @@ def diagnosis_of(
     (some,) = dev_batches(data, sequences, batch_size=sequences)
     layers = layer_inputs(subject.model, backends, some, sequences)
     batches = dev_batches(data, examples, batch_size=data.batch_size) if subject.is_trained else []
-    of_layers = len(layers) * sum(count <= layers[0].q.shape[2] for count in LANDMARK_COUNTS)
+    counts = sum(count <= layers[0].q.shape[2] for count in LANDMARK_COUNTS)
+    of_layers = counts * sum(inputs.q.shape[0] * inputs.q.shape[1] for inputs in layers)
     of_swaps = len(batches) * len(substitutes(backends[0], variants))
     with work_progress(console, of_layers * COUNT_COST + of_swaps * BATCH_COST) as advance:
         heads: list[list[Head]] = []
@@ -142,15 +148,24 @@ def _place_of(folder: Path, runs: Path) -> str:
     return folder.relative_to(runs).as_posix() if folder.is_relative_to(runs) else folder.name
 
 
+def wandb_names(subject: DictConfig) -> dict[str, Any]:
+    """Name the W&B run of the diagnosis of a model with this configuration, for `wandb_arguments`."""
+    of_training = names_of_training(subject)
+    tags = ["diagnose", *of_training["tags"]]
+    return {"name": f"{of_training['name']} diagnosis", "job_type": "diagnose", "tags": tags}
+
+
 def log_to_wandb(
-    cfg: DictConfig, diagnosis: Diagnosis, tables: dict[str, TextTable], folder: Path, console: Console
+    cfg: DictConfig,
+    names: dict[str, Any],
+    diagnosis: Diagnosis,
+    tables: dict[str, TextTable],
+    folder: Path,
+    console: Console,
 ) -> None:
     """Log a diagnosis as a W&B run of its own: the page, the tables, and the means over heads in the summary."""
-    subject = diagnosis["subject"]
-    name = f"{subject['task']}/{subject['attention']}/{subject['seed']} diagnosis"
     place = folder / "diagnosis-wandb"  # not the run's own folder, whose W&B run is that of the training
-    tags = ["diagnose", subject["task"], subject["attention"], subject["protocol"], subject["size"]]
-    with wandb_run(cfg, place, console, name=name, job_type="diagnose", tags=tags, config=dict(subject)) as run:
+    with wandb_run(cfg, place, console, **names, config=dict(diagnosis["subject"])) as run:
         import wandb
 
         heads = all_heads(diagnosis)

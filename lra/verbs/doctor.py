@@ -73,7 +73,10 @@ def _facts(data: Path, runs: Path) -> Iterator[tuple[bool, str, str]]:
     yield from _stores(data)
     mode = wandb_mode(os.environ.get("WANDB_MODE", ""))
     if mode == "online" and importlib.util.find_spec("wandb") is not None:
-        trouble = server_trouble()
+        try:
+            trouble = server_trouble()
+        except UserError as error:
+            trouble = str(error)
         yield trouble is None, "W&B", f"online (WANDB_MODE), {trouble or 'and its server answers'}"
     else:
         later = "later: wandb sync RUN/wandb/offline-run-*, or train with logger.wandb.mode=online"

@@ -13,8 +13,8 @@
 
 The result goes to runs/<group>/<task>/<attention>/<settings>/seed<k>/result.json ($LRA_RUNS_DIR for another place).
 Missing data is prepared first. After Ctrl-C or a kill, the same command resumes the run; the result is bit-identical
-to that of an uninterrupted run (CPU). Last, the errors of Nyström's attention matrices are added to the result;
-without them, after a kill for example, the run is finished all the same.
+to that of an uninterrupted run (CPU). Last, the errors of Nyström's attention matrices are added to the result. After a
+kill just before, the run is finished without them, and the same command adds them.
 
   task=listops|text|retrieval|image|pathfinder|pathx
   attention=nystrom|full|…       lra show attentions lists them
@@ -35,7 +35,9 @@ from pathlib import Path
 
 from omegaconf import DictConfig, OmegaConf
 
-from lra.runs.files import RESULT
+from lra.base.command_line import typed_command
+from lra.runs.files import BEST, RESULT
+from lra.runs.schema import NYSTROM, TARGET, Record, is_ours
 
 
 def run(cfg: DictConfig) -> float | None:
@@ -66,16 +68,23 @@ def run(cfg: DictConfig) -> float | None:
     OmegaConf.resolve(cfg.paths)  # from here on the folders are plain words, not looked up at each use
     record = read_record(folder)
     if record is not None and cfg.force and launched:
-        raise UserError(
-            f"force=true and processes that torchrun or srun has started: some would look for {folder} before it is"
-            " renamed; move it away, or type lra train trainer=ddp … force=true without them"
-        )
+        line = f"force=true and processes that torchrun or srun has started: some would look for {folder} before it is"
+        raise UserError(f"{line} renamed; move it away, or type without them: {typed_command('train')}")
     if record is not None and not cfg.force:
         sweeping = HydraConfig.get().mode is RunMode.MULTIRUN
-        if not sweeping and cfg.finished != "show":
+        completed = None
+        if is_first_rank and _may_lack_approximation(record, folder):
+            from lra.verbs.train_approximation import add_missing_approximation  # torch
+
+            completed = add_missing_approximation(cfg, folder, console)
+        if completed is not None:
+            record = completed
+            console.print("A kill had left out the errors of its attention matrices; they are in its record now.")
+        elif not sweeping and cfg.finished != "show":
             raise UserError(
                 f"this run has a result already: {record['outcome']['test_accuracy']:.2%} in {folder};"
-                " to train it again type force=true (the old folder is kept beside the new one)"
+                f" to train it again type: {typed_command('train', 'force=true')}"
+                " (the old folder is kept beside the new one)"
             )
         _clear_leftover(folder)
         console.print(f"Finished before, nothing to train: {folder}")
@@ -92,6 +101,13 @@ def run(cfg: DictConfig) -> float | None:
         console.quiet = not is_first_rank  # only one of several processes prints
         record = train_run(cfg, folder, console, replaced=record, is_first_rank=is_first_rank)
     return None if record is None else record["outcome"]["best_dev_accuracy"]
+
+
+def _may_lack_approximation(record: Record, folder: Path) -> bool:
+    """Tell whether the record of a run with Nyström attention may have been left without the errors of its matrices."""
+    target = record["settings"].get("attention", {}).get(TARGET)
+    has_some = target == NYSTROM or not is_ours(target)  # a class of a user's own may be derived from it
+    return has_some and "approximation" not in record and (folder / BEST).is_file()
 
 
 def _clear_leftover(folder: Path) -> None:

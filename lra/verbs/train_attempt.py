@@ -3,6 +3,7 @@
 Or start one such training on each of several devices, as `lra train trainer=ddp` does.
 """
 
+from collections.abc import Callable
 from contextlib import nullcontext
 from pathlib import Path
 
@@ -40,6 +41,7 @@ from lra.training.reference_place import ReferencePlace
 from lra.training.resume import saved_batch_parts, saved_dev_passes
 from lra.types import LOCKED, UserError
 from lra.verbs.train_record import add_approximation, check_same_data, note_commit, write_result
+from lra.verbs.train_refused import no_folder_if_refused
 from lra.verbs.train_summary import print_predictions, print_summary
 
 PARTS_OPTION = "trainer.accumulate_grad_batches"
@@ -65,15 +67,20 @@ def train_run(
     """
     quiet_lightning()
     build_trainer.build_machine(cfg)
+    build_trainer.check_loggers(cfg)
     build.check_classes(cfg)
     ensure_store(cfg, console)
-    with lock_run(folder) if is_first_rank else nullcontext(), report_saved_step(folder, cfg.recipe.steps):
+    with (
+        lock_run(folder) if is_first_rank else nullcontext(),
+        no_folder_if_refused(folder, Path(cfg.paths.runs)) if is_first_rank else nullcontext(_nothing) as begin,
+        report_saved_step(folder, cfg.recipe.steps),
+    ):
         if is_first_rank and cfg.check:
             verify_store(config.store_dir(cfg))
         parts = _initial_parts(cfg, folder) if replaced is None else batch_parts(cfg)
         while True:
             try:
-                record = _attempt(cfg, folder, console, parts, replaced=replaced, is_first_rank=is_first_rank)
+                record = _attempt(cfg, folder, console, parts, begin, replaced=replaced, is_first_rank=is_first_rank)
                 break
             except TooLargeError as error:
                 (parts,) = error.args
@@ -97,6 +104,7 @@ def train_on_devices(cfg: DictConfig, folder: Path, console: Console, *, replace
         UserError: when a training process has failed, with its error.
     """
     build_trainer.build_machine(cfg)  # this and the data module report a mistake once, not once per process
+    build_trainer.check_loggers(cfg)
     ensure_store(cfg, console)
     build.build_datamodule(cfg)
     with lock_run(folder):  # fails now if another process has the run; later the process of rank 0 holds the lock
@@ -112,10 +120,24 @@ def train_on_devices(cfg: DictConfig, folder: Path, console: Console, *, replace
         raise UserError(error)
 
 
+def _nothing() -> None:
+    """Do nothing."""
+
+
 def _attempt(
-    cfg: DictConfig, folder: Path, console: Console, parts: int, *, replaced: Record | None, is_first_rank: bool
+    cfg: DictConfig,
+    folder: Path,
+    console: Console,
+    parts: int,
+    begin: Callable[[], object],
+    *,
+    replaced: Record | None,
+    is_first_rank: bool,
 ) -> Record | None:
-    """Train with the batch in `parts` parts; raise `TooLargeError` if it does not fit and more parts may be tried."""
+    """Train with the batch in `parts` parts; raise `TooLargeError` if it does not fit and more parts may be tried.
+
+    `begin` is called when the training begins.
+    """
     cfg_with_parts = cfg.copy()
     cfg_with_parts.trainer.accumulate_grad_batches = parts
     pl.seed_everything(cfg.seed, workers=True, verbose=False)
@@ -135,7 +157,7 @@ def _attempt(
         )
     )
     machine = build_trainer.build_machine(cfg_with_parts)
-    return _fit_and_test(cfg, folder, console, module, datamodule, machine, is_first_rank=is_first_rank)
+    return _fit_and_test(cfg, folder, console, module, datamodule, machine, begin, is_first_rank=is_first_rank)
 
 
 def _fit_and_test(
@@ -145,6 +167,7 @@ def _fit_and_test(
     module: ClassifierModule,
     datamodule: StoreDataModule,
     machine: Machine,
+    begin: Callable[[], object],
     *,
     is_first_rank: bool,
 ) -> Record | None:
@@ -162,6 +185,7 @@ def _fit_and_test(
     loggers = (
         build_trainer.build_loggers(cfg, folder, _curve_logger(folder, resume_step, console)) if is_first_rank else []
     )
+    begin()
     try:
         complete = training.fit(
             module,
@@ -260,11 +284,12 @@ def _error_out_of_memory(
     line = f"out of memory with {batch // parts} examples at a time"
     fits = parts_that_fit(module, build.build_spec(cfg), batch_size=batch, parts=parts)
     if fits is None:
-        return UserError(f"{line}. Not even one example fits: choose another attention=, or a smaller size=")
+        line = f"{line}. Not even one example fits: choose another attention=, or a smaller size="
+        return UserError(line, kind="no_memory")
     line, proposed = f"{line}. {batch // fits} fit (tried)", f"{PARTS_OPTION}={fits}"
     if cfg.get("compile") in GRAPH_MODES:
         line, proposed = f"{line}, but CUDA graphs (compile={cfg.compile}) take no parts", f"{proposed} compile=true"
-    return UserError(f"{line}: {proposed}, a run of its own")
+    return UserError(f"{line}: {proposed}, a run of its own", kind="no_memory", key=PARTS_OPTION, right=proposed)
 
 
 def _initial_parts(cfg: DictConfig, folder: Path) -> int:

@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from lra import build
+from lra.base.command_line import command, is_typed, override, typed_config_dirs, typed_overrides
 from lra.base.text import visible, visible_lines
 from lra.results.conditions import method_column, steps_text
 from lra.results.dev_curves import hash_without_stop, place_of, published_curves
@@ -27,6 +28,7 @@ from lra.settings.config import load_config
 from lra.terminal.fit_table import print_text_table
 from lra.training.curves import read_curves
 
+OF_METHOD = ("attention.", "mixer.", "model.", "protocol.")  # groups whose options are the method's own
 DEV_ACCURACY = "dev/accuracy"
 COMPARED = ("nystrom", "full", "linformer")
 COMPARED_RUNS = 3 * len(COMPARED)  # with three seeds each
@@ -53,7 +55,8 @@ def print_summary(console: Console, folder: Path, record: Record, runs: Path) ->
     published = published_curves(runs, hash_without_stop({**record["settings"]}))
     lines = [*visible_lines(verdict(record)).splitlines(), place_of(record, published)]
     console.print(*[with_verdict(Text(line)) for line in lines if line], sep="\n")
-    again = f"lra evaluate run={record['provenance']['config_hash']} seed={identity['seed']}"
+    named = override("run", record["provenance"]["config_hash"]), override("seed", identity["seed"])
+    again = command("evaluate", *named, *_typed_places())
     places = (("learning curve", folder / CURVE), ("record", folder / RESULT), ("re-evaluate", again))
     console.print(*[f"{what:<16}{visible(str(text))}" for what, text in places], sep="\n")
 
@@ -109,18 +112,31 @@ def _against_majority(accuracy: float, majority: float, examples: int) -> str:
 
 
 def _next_command(record: Record) -> str:
-    """Word the command that comes after a run that is not the benchmark."""
-    identity = record["identity"]
-    protocol = "" if identity["protocol"] == "paper" else f" protocol={identity['protocol']}"
+    """Word the command that comes after a run that is not the benchmark; it keeps what was typed of the method."""
+    identity, settings = record["identity"], record["settings"]
+    task = [override("task", identity["task"])]
+    protocol = [] if identity["protocol"] == "paper" else [override("protocol", identity["protocol"])]
     if identity["size"] != "short":
-        name, settings = identity["attention"], record["settings"]
+        name = identity["attention"]
         group = next((group for group in MIXERS if settings.get(group, {}).get("name") == name), "model")
-        return f"The full run: lra train task={identity['task']} {group}={name}{protocol}"
+        method = [override(group, name)]
+        return f"The full run: {command('train', *task, *method, *protocol, *_typed_options(), *_typed_places())}"
     minutes = COMPARED_RUNS * record["cost"]["train_seconds"] / 60
+    compared = [*protocol, "size=short", f"attention={','.join(COMPARED)}"]
     return (
-        f"Next, {COMPARED_RUNS} such runs side by side, about {max(minutes, 1):.0f} minutes: lra compare run"
-        f" task={identity['task']}{protocol} size=short attention={','.join(COMPARED)}"
+        f"Next, {COMPARED_RUNS} such runs side by side, about {max(minutes, 1):.0f} minutes:"
+        f" {command('compare run', *task, *compared, *_typed_places())}"
     )
+
+
+def _typed_places() -> list[str]:
+    """List what was typed of the places of configuration, data and runs."""
+    return [*typed_overrides("paths.data", "paths.runs"), *typed_config_dirs()]
+
+
+def _typed_options() -> list[str]:
+    """List what was typed of the method's own options; of a sweep nothing, because it may name several values."""
+    return [] if is_typed("-m", "--multirun") else typed_overrides(*OF_METHOD)
 
 
 def print_predictions(console: Console, cfg: DictConfig, folder: Path, count: int) -> None:

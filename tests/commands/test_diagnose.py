@@ -5,10 +5,12 @@ import re
 import shutil
 
 import pytest
+import torch
 
 from lra.cli import main
 from lra.diagnosis.schema import read_diagnosis
 from lra.diagnosis.sentences import VERDICTS
+from lra.training.checkpoints import read_checkpoint
 from lra.types import UserError
 from tests.commands.test_cli import run
 from tests.commands.test_report import Page
@@ -154,6 +156,30 @@ def test_it_is_logged_to_wandb_when_that_is_asked_for(trained, home, capsys, tmp
     assert offline.summary["diagnosis/matrix_error"] == pytest.approx(sum(errors) / len(errors))
     assert offline.summary["accuracy/trained"] == diagnosis["swaps"][0]["accuracy"]
     assert {"diagnosis/heads", "diagnosis/swaps", "diagnosis/page"} <= {key.split(".")[0] for key in offline.history[0]}
+
+
+@pytest.mark.slow
+def test_what_wandb_refuses_is_said_before_anything_is_measured(trained, home, refused, tmp_path, monkeypatch):
+    monkeypatch.setattr("lra.verbs.diagnose.diagnosis_of", None)
+    words = ("diagnose", f"run={run_of(trained)}", *FEW, f"to={tmp_path}/out", "logger=wandb")
+    assert refused(*words, "logger.wandb.project=a:b").key == "logger.wandb.project"
+    monkeypatch.setenv("WANDB_BASE_URL", "host")
+    assert refused(*words).key == "WANDB_BASE_URL"
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.slow
+def test_a_checkpoint_of_weights_that_are_no_numbers(trained, home, refused, tmp_path):
+    """As a training that has diverged may leave one."""
+    folder = tmp_path / "copy"
+    shutil.copytree(run_of(trained), folder)
+    checkpoint = read_checkpoint(folder / "best.ckpt")
+    name = next(name for name in checkpoint["state_dict"] if name.endswith("qkv.weight"))
+    checkpoint["state_dict"][name][0, 0] = float("nan")
+    torch.save(checkpoint, folder / "best.ckpt")
+    error = refused("diagnose", f"run={folder}", *FEW)
+    assert (error.kind, error.key) == ("not_finite", "best.ckpt")
+    assert not (folder / "diagnosis.json").exists()
 
 
 @pytest.mark.slow

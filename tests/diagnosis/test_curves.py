@@ -8,8 +8,9 @@ from hydra.utils import instantiate
 
 from lra.diagnosis.approximation import approximation_error
 from lra.diagnosis.curves import APPROXIMATIONS, RULES, landmark_tokens
+from lra.diagnosis.landmark_matrices import landmark_kernels
 from lra.diagnosis.matrices import LayerInputs
-from lra.diagnosis.measure import convergence, landmark_kernels, measure_layer
+from lra.diagnosis.measure import convergence, measure_layer
 from lra.diagnosis.swap import Variants
 from tests.attention.test_contract import DIMS, settings
 from tests.diagnosis.models import peaked

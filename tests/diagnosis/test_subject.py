@@ -10,7 +10,8 @@ import torch
 
 from lra.attention.longformer import LongformerAttention
 from lra.diagnosis import measure
-from lra.diagnosis.matrices import attention_matrices, exact_matrices
+from lra.diagnosis.landmark_matrices import attention_matrices
+from lra.diagnosis.matrices import exact_matrices
 from lra.diagnosis.subject import dev_batches
 from lra.diagnosis.swap import Variants
 from lra.types import Batch
@@ -50,14 +51,21 @@ def test_more_examples_than_there_are_give_each_once_in_order():
 
 def test_the_matrices_of_the_heat_maps_are_those_that_were_measured_and_computed_once(monkeypatch):
     inputs = peaked(lambda dims: LongformerAttention(dims, window=4, global_tokens=1), 24, 24, 17)
-    expected = exact_matrices(inputs)
-    own = attention_matrices(inputs.backend, inputs, expected)
+    expected = list(exact_matrices(inputs))
+    own = attention_matrices(inputs.backend, inputs).of(expected[0])
     calls = []
     monkeypatch.setattr(measure, "exact_matrices", lambda layer: calls.append(layer) or expected)
     heads, pairs = measure.measure_layer(inputs, Variants(make=nystrom_with()), lambda: None, kept=1)
     assert len(calls) == len(pairs) == 1 < len(heads)
-    torch.testing.assert_close(pairs[0][0], expected[0].matrix[0], rtol=0, atol=0)
-    torch.testing.assert_close(pairs[0][1], own[0][0], rtol=0, atol=0)
+    torch.testing.assert_close(pairs[0].exact, expected[0].matrix, rtol=0, atol=0)
+    torch.testing.assert_close(pairs[0].approximated, own, rtol=0, atol=0)
+
+
+def test_the_image_of_a_long_sequence_has_means_of_its_columns(monkeypatch):
+    monkeypatch.setattr(measure, "IMAGE_COLUMNS", 4)
+    matrix = torch.arange(16.0, dtype=torch.float64).view(2, 8)
+    assert measure.for_image(matrix).tolist() == [[0.5, 2.5, 4.5, 6.5], [8.5, 10.5, 12.5, 14.5]]
+    assert torch.equal(measure.for_image(matrix[:, :4]), matrix[:, :4])
 
 
 def test_a_run_is_named_without_the_folders_of_the_machine(tmp_path, monkeypatch):

@@ -1,4 +1,4 @@
-"""A printed command that holds a value is written by `lra.base.command_line`, which quotes it, and not by an f-string."""
+"""A printed command that holds a value is written by `lra.base.command_line`, which quotes it, not by an f-string."""
 
 import ast
 import re
@@ -33,7 +33,7 @@ def test_a_value_within_a_command_is_found():
     assert open_values('f"type: lra prepare task={task}"')
     assert open_values('f"later: wandb sync {folder}/offline"')
     assert not open_values('f"lra show runs lists them; {count} are here"')
-    assert not open_values('f"type: {command(\'prepare\', override(\'task\', task))}"')
+    assert not open_values("f\"type: {command('prepare', override('task', task))}\"")
 
 
 def test_no_value_stands_raw_within_a_printed_command():

@@ -2,7 +2,8 @@
 
 `python -m tests.training.kills FOLDER EVENT[,EVENT…]|all`: trains once to be warm, then forks: an undisturbed run, and
 for each event a run that dies there, followed by the same command to its end. An EVENT is some words of its text, of
-which the first with all of them is meant, such as `within writing best.ckpt`. One JSON line says how each pair ended.
+which the first with all of them is meant, such as `within writing best.ckpt`, or another one that a number in front
+says, such as `2 within writing result.json`. One JSON line says how each pair ended.
 
 An event is what changes the folder: opening a file to write (before it; after it with the file empty; with half of it
 written, by a limit on the size of files), a rename, a removal, a new folder.
@@ -33,7 +34,8 @@ class KillAt:
     """
 
     def __init__(self, folder: Path, moment: int | str | None, sizes: dict[str, int]):
-        self.folder, self.moment, self.sizes, self.count, self.busy = str(folder), moment, sizes, 0, False
+        self.folder, self.moment, self.sizes = str(folder), moment, sizes
+        self.count, self.alike, self.busy = 0, 0, False
 
     def __call__(self, event: str, args: tuple[Any, ...]) -> None:
         if self.busy or not args or not isinstance(args[0], str | os.PathLike):
@@ -65,7 +67,9 @@ class KillAt:
     def _is_due(self, what: str) -> bool:
         self.count += 1
         if isinstance(self.moment, str):
-            due = all(word in what.replace(self.folder, "") for word in self.moment.split())
+            ordinal, *words = self.moment.split() if self.moment[0].isdigit() else ["1", *self.moment.split()]
+            self.alike += all(word in what.replace(self.folder, "") for word in words)
+            due = self.alike == int(ordinal)
         else:
             due = self.count == self.moment
         if due:

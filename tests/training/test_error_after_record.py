@@ -19,13 +19,13 @@ from tests.training.offline_run import offline_runs
 TINY = ("train", "size=tiny", "attention=nystrom", "recipe.steps=2", "recipe.eval_every=2", "model.num_layers=1")
 CSV = (*TINY, "logger=csv")
 MEASURE = "lra.verbs.train_record.measure_approximation"
-KILLED = f"""
-import os, signal, sys
+KILLED = """
+import json, os, signal, sys
 from lra.cli import main
 from lra.verbs import train_record
 
 train_record.measure_approximation = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
-sys.exit(main({CSV!r}))
+sys.exit(main(json.loads(os.environ["WORDS"])))
 """
 
 
@@ -89,22 +89,51 @@ def test_errors_that_are_no_numbers_are_not_recorded(home, monkeypatch, capsys, 
 
 
 @pytest.mark.slow
-def test_a_kill_then_loses_nothing(home, capsys):
-    done = subprocess.run([sys.executable, "-c", KILLED], capture_output=True, check=False, env=outer_environment())
+@pytest.mark.parametrize("words", [(), ("attention.landmark_rule=random", "trainer.accumulate_grad_batches=2")])
+def test_after_a_kill_then_the_same_command_adds_what_it_left_out(home, tmp_path, monkeypatch, capsys, words):
+    environment = {**outer_environment(), "WORDS": json.dumps([*CSV, *words])}
+    done = subprocess.run([sys.executable, "-c", KILLED], capture_output=True, check=False, env=environment)
     assert done.returncode == -signal.SIGKILL, done.stderr
-    check_that_the_run_is_finished(home, capsys)
+    killed = recorded(home)
+    assert "approximation" not in killed
+    with lock_run(next(home.rglob(RESULT)).parent):  # as another process that adds them
+        assert main([*CSV, *words, "finished=show"]) == 0
+    assert recorded(home) == killed
+    assert main([*CSV, *words]) == 0
+    completed = recorded(home)
+    assert {key: value for key, value in completed.items() if key != "approximation"} == killed
+    capsys.readouterr()
+    assert main([*CSV, *words]) == 2, "a finished run"
+    monkeypatch.setenv("LRA_RUNS_DIR", str(tmp_path / "undisturbed"))
+    assert main([*CSV, *words]) == 0
+    assert recorded(tmp_path / "undisturbed")["approximation"] == completed["approximation"]
+
+
+@pytest.mark.slow
+def test_on_other_data_nothing_is_added(home, monkeypatch, capsys):
+    with monkeypatch.context() as patch:
+        patch.setattr(MEASURE, raising(MemoryError()))
+        assert main([*CSV]) == 0
+    (path,) = home.rglob(RESULT)
+    record = json.loads(path.read_text())
+    record["provenance"]["data_sha256"] = dict.fromkeys(record["provenance"]["data_sha256"], "0" * 64)
+    path.write_text(json.dumps(record))
+    assert main([*CSV, "finished=show"]) == 0
+    assert "approximation" not in recorded(home)
 
 
 @pytest.mark.slow
 def test_ctrl_c_then_says_that_the_run_is_finished(home, monkeypatch, capsys):
-    monkeypatch.setattr(MEASURE, raising(Stopped(signal.SIGINT)))
-    assert main([*TINY]) == 128 + signal.SIGINT
+    with monkeypatch.context() as patch:
+        patch.setattr(MEASURE, raising(Stopped(signal.SIGINT)))
+        assert main([*TINY]) == 128 + signal.SIGINT
     assert "the run is finished" in capsys.readouterr().err
     (offline,) = offline_runs(home)
     assert [end.exit_code for end in offline.of_type("exit")] == [0], "W&B has the result, so there it has not failed"
     record = recorded(home)
     assert offline.summary["outcome/test_accuracy"] == record["outcome"]["test_accuracy"]
-    check_that_the_run_is_finished(home, capsys)
+    assert main([*CSV]) == 0
+    assert "approximation" in recorded(home)
 
 
 @pytest.mark.slow

@@ -2,9 +2,9 @@
 
 import pytest
 
-from lra.build.trainer import wandb_settings
 from lra.cli import main
 from lra.settings.config import load_config, logs_to_wandb
+from lra.settings.wandb_arguments import wandb_arguments
 
 NAMED = {
     "WANDB_PROJECT": ("project", "theirs"),
@@ -16,7 +16,7 @@ NAMED = {
 
 
 def arguments(*words: str) -> dict[str, object]:
-    return wandb_settings(load_config("train", words), name="ours", job_type="listops", tags=["nystrom"], config={})
+    return wandb_arguments(load_config("train", words), name="ours", job_type="listops", tags=["nystrom"], config={})
 
 
 def test_they_name_the_run(monkeypatch):

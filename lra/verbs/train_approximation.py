@@ -1,0 +1,61 @@
+"""Add the errors of Nyström's attention matrices to the record of a finished run that a kill has left without them."""
+
+from pathlib import Path
+
+from omegaconf import DictConfig
+from rich.console import Console
+
+from lra import build
+from lra.attention.nystrom import NystromAttention
+from lra.build import trainer as build_trainer
+from lra.runs.record import read_record
+from lra.runs.run_lock import RunLockedError, lock_run
+from lra.runs.schema import Record
+from lra.settings import config
+from lra.settings.declared import class_of
+from lra.settings.stored_config import read_trained_config
+from lra.training.machine import prepare_machine
+from lra.types import UserError
+from lra.verbs.train_record import add_approximation
+
+
+def add_missing_approximation(cfg: DictConfig, folder: Path, console: Console) -> Record | None:
+    """Measure the errors of a finished run's Nyström layers with its best weights, and add them to its record.
+
+    The measurement is that at the end of the training, on the first test batch of one process. The W&B run, which has
+    ended, does not get them.
+
+    Returns:
+        The record with the errors; None if there is nothing to add, another process is at work on the run, or they
+            cannot be measured, which a line says.
+    """
+    try:
+        trained = read_trained_config(folder, cfg.paths)
+        target = class_of(trained, config.ATTENTION) if config.mixes_by_attention(trained) else None
+        if target is None or not _is_nystrom(target):
+            return None
+        config.use_one_device(trained)
+        with lock_run(folder, patience_seconds=0):
+            record = read_record(folder)
+            if record is None or "approximation" in record:
+                return record
+            machine = build_trainer.build_machine(trained)
+            prepare_machine(machine)
+            data = build.build_datamodule(trained)
+            if data.data_sha256 != record["provenance"]["data_sha256"]:
+                console.print("The errors of its attention matrices are missing, and the data are others by now.")
+                return None
+            model = build.build_trained_model(trained, folder)
+            added = add_approximation(record, folder, model, data.test_dataloader, machine.device, console)
+    except RunLockedError:
+        return None
+    except UserError as error:
+        console.print(f"The errors of its attention matrices are missing, and cannot be measured: {error}")
+        return None
+    return added if "approximation" in added else None
+
+
+def _is_nystrom(target: str) -> bool:
+    from hydra.utils import get_class
+
+    return issubclass(get_class(target), NystromAttention)

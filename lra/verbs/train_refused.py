@@ -1,0 +1,34 @@
+"""Leave no folder of a run that was refused before its training began."""
+
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from lra.runs.files import MARKS_OF_A_RUN
+from lra.types import UserError
+
+
+@contextmanager
+def no_folder_if_refused(folder: Path, runs: Path) -> Iterator[Callable[[], object]]:
+    """Delete the run's folder after a user's mistake in this context, if it is new and no training has begun.
+
+    So are the folders above it, below `runs`, that are empty then. What was there before stays as it is. The caller
+    holds the run's lock.
+
+    Yields:
+        What is to be called when the training begins.
+    """
+    is_new = not any((folder / name).exists() for name in MARKS_OF_A_RUN)
+    begun: list[bool] = []
+    try:
+        yield lambda: begun.append(True)
+    except UserError:
+        if is_new and not begun:
+            shutil.rmtree(folder, ignore_errors=True)
+            for above in folder.parents:
+                if above == runs or not above.is_relative_to(runs):
+                    break
+                with suppress(OSError):  # another run is in it
+                    above.rmdir()
+        raise
