@@ -23,8 +23,10 @@ if TYPE_CHECKING:  # loading it takes half a second, and other forms do not need
     import pyarrow.parquet as pq
 
 BATCH_BYTES = 1 << 26  # that the rows which are read together may need, unless so few rows need more
-FEWEST_ROWS, MOST_ROWS = 4, 1024
+FEWEST_ROWS, MOST_ROWS = 2, 1024
 STREAM_BYTES = 1 << 20  # of the file that are in memory; without it a whole row group is
+MOST_AVERAGE_BYTES = 1 << 25  # of a row, over the rows of a group
+PAGE_ROWS, MOST_PAGE_BYTES = 1024, 1 << 28  # a page is in memory as a whole; writers put so many texts at least into it
 VALUE_BYTES = 8  # of a number
 LARGEST_NAME_BYTES, MOST_PARTS = 1 << 20, 1 << 16  # in the file's own description of itself
 LETTERS = 160  # letters of pyarrow's text, and of a list of columns, in an error
@@ -47,6 +49,7 @@ def opened(path: Path) -> Iterator[ParquetColumns]:
             thrift_container_size_limit=MOST_PARTS,
             arrow_extensions_enabled=False,
             buffer_size=STREAM_BYTES,
+            pre_buffer=False,  # which would read whole row groups, too
         ) as file:
             _check_sizes(file, path)
             yield ParquetColumns(path=path, file=file)
@@ -98,35 +101,68 @@ class ParquetColumns:
         return whole.field(inner).type if has else None
 
     def batches(self, columns: Sequence[str]) -> Iterator[tuple[int, list[pa.Array]]]:
-        """Yield the number of the first row and the values of the columns, a few rows at a time."""
+        """Yield the number of the first row and the values of the columns, a few rows at a time.
+
+        Raises:
+            UserError: for rows that need too much memory to be read at all.
+        """
         import pyarrow as pa
 
         first = 0
         for group in range(self.file.metadata.num_row_groups):
-            rows = self._rows_at_once(group, columns)
+            chunks = self._chunks(group, columns)
+            self._refuse_large_rows(group, chunks)
+            rows = self._rows_at_once(group, chunks)
             for batch in self.file.iter_batches(rows, row_groups=[group], columns=list(columns), use_threads=False):
                 arrays = [batch.column(name if name in self.names else name.partition(".")[0]) for name in columns]
                 # Of a struct the named part alone is read; a row without a struct has none of its parts.
                 yield first, [array.flatten()[0] if pa.types.is_struct(array.type) else array for array in arrays]
                 first += len(batch)
 
-    def _rows_at_once(self, group: int, columns: Sequence[str]) -> int:
+    def _chunks(self, group: int, columns: Sequence[str]) -> list[tuple[str, pq.ColumnChunkMetaData]]:
+        """Return what the file says of the columns in a row group, each with the name of its column."""
+        facts = self.file.metadata.row_group(group)
+        chunks = [facts.column(number) for number in range(facts.num_columns)]
+        return [
+            (name, chunk) for chunk in chunks for name in columns if f"{chunk.path_in_schema}.".startswith(f"{name}.")
+        ]
+
+    def _refuse_large_rows(self, group: int, chunks: list[tuple[str, pq.ColumnChunkMetaData]]) -> None:
+        """Refuse rows that need too much memory by what the file says of them, before they are read."""
+        rows = max(self.file.metadata.row_group(group).num_rows, 1)
+        for name, chunk in chunks:
+            average = _unpacked_bytes(chunk) // rows
+            page = average * min(rows, PAGE_ROWS) if chunk.physical_type == "BYTE_ARRAY" else 0
+            if average > MOST_AVERAGE_BYTES:
+                limit = f"at most {MOST_AVERAGE_BYTES:,} are read; cut the rows"
+            elif page > MOST_PAGE_BYTES:
+                fewer = max(MOST_PAGE_BYTES // average, 1)
+                limit = f"too many together; write the file with fewer rows in a group: row_group_size={fewer}"
+            else:
+                continue
+            raise UserError(
+                f"{self.path}, row group {group}: {rows:,} rows of {name} of {average:,} bytes on average: {limit}",
+                kind="large_rows",
+                key=name,
+                value=average,
+            )
+
+    def _rows_at_once(self, group: int, chunks: list[tuple[str, pq.ColumnChunkMetaData]]) -> int:
         """Choose how many rows are read together, by what the largest one can need."""
         import pyarrow as pa
 
-        facts = self.file.metadata.row_group(group)
+        rows = max(self.file.metadata.row_group(group).num_rows, 1)
         of_largest = 1
-        for number in range(facts.num_columns):
-            chunk = facts.column(number)
-            name = next((name for name in columns if f"{chunk.path_in_schema}.".startswith(f"{name}.")), None)
-            if name is None:
-                continue
-            needed = max(chunk.total_uncompressed_size, VALUE_BYTES * chunk.num_values)
-            type_ = self.column_type(name)
-            if type_ is not None and pa.types.is_dictionary(type_):  # in memory, too, each text is there once
-                needed //= max(facts.num_rows, 1)
-            of_largest = max(of_largest, needed)
+        for name, chunk in chunks:
+            # In a column that is a dictionary in memory, too, a text that many rows share is there once.
+            is_dictionary = pa.types.is_dictionary(self.column_type(name))
+            of_largest = max(of_largest, _unpacked_bytes(chunk) // (rows if is_dictionary else 1))
         return min(max(BATCH_BYTES // of_largest, FEWEST_ROWS), MOST_ROWS)
+
+
+def _unpacked_bytes(chunk: pq.ColumnChunkMetaData) -> int:
+    """Return what the values of a chunk need; numbers of a list that are equal are nearly nothing in the file."""
+    return max(int(chunk.total_uncompressed_size), VALUE_BYTES * int(chunk.num_values))
 
 
 def is_text(type_: pa.DataType | None) -> bool:

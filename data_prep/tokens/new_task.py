@@ -76,12 +76,17 @@ def task_yaml(name: str, source: Path, options: Mapping[str, str], scratch: Path
     table = with_classes(table, classes)
     numbers = split_rows(table)
     check_trained(table, numbers["train"])
-    table, _ = with_ids(table, numbers["train"])
+    table, vocabulary = with_ids(table, numbers["train"])
     lengths, largest_ids = sizes_of_rows(table)
     longest, largest = int(lengths.max()), LARGEST_ID.get(table.tokens, int(largest_ids.max()))
     if largest + 2 > MOST_IDS:
-        fits = "; type tokens=bytes or tokens=characters" if table.tokens == "words" else ""
-        raise UserError(f"{path} has {largest:,} different {table.tokens}; at most {MOST_IDS - 2:,} can be{fits}")
+        if vocabulary is not None:
+            line = f"{path} has {largest:,} different {table.tokens}; at most {MOST_IDS - 2:,} can be"
+            line += "; type tokens=bytes or tokens=characters" if table.tokens == "words" else ""
+        else:
+            line = f"{table.place(int(largest_ids.argmax()))}: id {largest}; an id is at most {MOST_IDS - 2}"
+        kind = "wrong_id" if vocabulary is None else "many_words"
+        raise UserError(line, kind=kind, key="tokens", value=largest, right=MOST_IDS - 2)
     most = _max_length(options.get("max_length"), longest)
     counts = {split: len(part) for split, part in numbers.items()}
     longer = "cut" if most < longest else "refuse"

@@ -39,7 +39,8 @@ def read_csv(path: Path, scratch: Path, settings: Mapping[str, Any]) -> Table:
                     rows.add(row[places[columns.tokens]], row[places[columns.label]].strip(), split, cells.line_num)
     except (UnicodeDecodeError, csv.Error) as error:
         where = f"{path}, line {cells.line_num}" if isinstance(error, csv.Error) else path
-        raise UserError(f"{where} cannot be read as CSV in UTF-8: {error}", kind="no_csv") from error
+        remedy = "" if isinstance(error, csv.Error) else "; save it in UTF-8"
+        raise UserError(f"{where} cannot be read as CSV in UTF-8: {error}{remedy}", kind="no_csv") from error
     return rows.table()
 
 

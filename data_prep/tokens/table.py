@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from lra.base.command_line import command
 from lra.data.manifest import SPLITS
 from lra.data.store import stratified
 from lra.data.tokens import UNKNOWN
@@ -50,11 +51,9 @@ class Columns(NamedTuple):
         columns = cls(text, "label", "split" if "split" in names else None)._replace(**(chosen or {}))
         needed = [name for name in columns if name is not None]
         if missing := [name for name in needed if name not in names]:
-            there = f"{', '.join(names) or 'none':.200}"
-            line = (
-                f"{path} has no column {' and no '.join(missing)}; its columns, separated by commas, are: {there};"
-                f" name them as in: lra new task mine source={path.name} text=COLUMN label=COLUMN"
-            )
+            there = f"its columns, separated by commas, are: {', '.join(names):.200}" if names else "it is empty"
+            right = command("new task mine", f"source={path.name}", "text=COLUMN", "label=COLUMN")
+            line = f"{path} has no column {' and no '.join(missing)}; {there}; name them as in: {right}"
             raise UserError(line, kind="no_column", key=missing[0], value=names)
         for name in names if chosen is None else needed:
             if name not in needed or names.count(name) > 1:
@@ -135,8 +134,8 @@ class Table:
         return f"{self.path}, row {row}" if self.lines is None else f"{self.path}, line {self.lines[row]}"
 
     def label_of_class(self, number: int) -> str:
-        """Return the label that the file has for a class, shortened for an error."""
-        return str(number) if self.classes is None else f"{self.classes[number]!r:.60}"
+        """Return the label that the file has for a class."""
+        return str(number) if self.classes is None else self.classes[number]
 
 
 def is_number(word: str) -> bool:
@@ -273,7 +272,9 @@ def check_trained(table: Table, train: np.ndarray) -> None:
     untrained = np.setdiff1d(np.arange(table.labels.max() + 1), table.labels[train])
     if len(untrained):
         label = table.label_of_class(int(untrained[0]))
-        line = f"{table.path}: label {label} has no training example; leave its rows out, or give it some of train"
+        line = (
+            f"{table.path}: label {label!r:.60} has no training example; leave its rows out, or give it some of train"
+        )
         raise UserError(line, kind="untrained", key="label", value=label)
 
 
@@ -328,5 +329,5 @@ def sizes_of_rows(table: Table) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _largest(table: Table, what: str, values: np.ndarray) -> str:
-    largest = table.label_of_class(int(values.max())) if what == "label" else values.max()
-    return f"{table.place(int(values.argmax()))} has {what} {largest}"
+    largest = table.label_of_class(int(values.max())) if what == "label" else str(values.max())
+    return f"{table.place(int(values.argmax()))} has {what} {largest:.60}"

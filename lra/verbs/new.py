@@ -139,7 +139,7 @@ def _check_name(what: str, name: str) -> None:
         raise UserError(line, kind="bad_name", key=what, value=name, right=MOST_NAME_LETTERS)
     is_word = NAME.fullmatch(name) and not keyword.iskeyword(name)
     if not is_word or yaml.safe_load(name) != name or override(what, name) != f"{what}={name}":
-        line = f"{name!r} cannot name a Python package; type a letter, then letters, digits and _: {right}"
+        line = f"{name!r} is no name for Python, YAML and Hydra; type a letter, then letters, digits and _: {right}"
         raise UserError(line, kind="bad_name", key=what, value=name)
     if name in (*conf_names("attention"), *conf_names("mixer"), *conf_names("task"), *OF_SWEEPS):
         line = f"{what}={name} exists, or means something else; choose another name: {command(f'new {what} my_{name}')}"
