@@ -48,8 +48,8 @@ def refuse_other_formats(content: bytes, name: str, remedy: str) -> None:
     """
     form = image_format(content)
     if form != "PNG":
-        is_what = "no image of a known format" if form is None else f"a {form}"
-        raise UserError(f"{name} is {is_what}, not a PNG; {remedy}", kind="no_png", value=form)
+        found = "no image of a known format" if form is None else f"a {form}"
+        raise UserError(f"{name} is no PNG, but {found}; {remedy}", kind="no_png", value=form)
 
 
 def image_format(content: bytes) -> str | None:
