@@ -61,6 +61,12 @@ BEGINNINGS = {
     **{bytes([0x80, protocol]): PICKLE for protocol in range(2, 6)},
     **{beginning: PICKLE for beginning in (b"(dp", b"(lp", b"}q", b"]q")},  # protocols 0 and 1
 }
+SHORT_BEGINNINGS = {  # of which a text may begin with too
+    b"BM": Form(name="bmp", says="a BMP image"),
+    b"II*\x00": Form(name="tiff", says="a TIFF image"),
+    b"MM\x00*": Form(name="tiff", says="a TIFF image"),
+}
+WEBP = Form(name="webp", says="a WEBP image")
 WEB_PAGE = Form(name="html", says="a web page, such as of an error or a login", remedy=NOT_THE_FILE)
 
 
@@ -77,7 +83,11 @@ def form_of(head: bytes) -> Form:
         return found
     if head.lstrip()[:9].lower().startswith((b"<!doctype", b"<html", b"<?xml")):
         return WEB_PAGE
-    return TEXT if _is_text(head) else UNKNOWN
+    if head[8:12] == b"WEBP":
+        return WEBP
+    if _is_text(head):
+        return TEXT
+    return next((form for beginning, form in SHORT_BEGINNINGS.items() if head.startswith(beginning)), UNKNOWN)
 
 
 def is_tar(head: bytes) -> bool:

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from rich.console import Console
 from rich.progress import (
     BarColumn,
@@ -45,6 +46,8 @@ if TYPE_CHECKING:  # it needs TFDS
 
 READ_ROWS = 256  # rows that are read together; reading single rows takes twice as long
 OWN_FOLDER = ("*/[!.]*", "*/*/[!.]*")  # files of a folder of the user's own, see data_prep/tokens/read_images.py
+# Of the numbers that are read together, if each row is as long as it can be: of long ones there are fewer.
+READ_BYTES = 1 << 25
 PACKAGES = ("lra", "tensorflow-datasets", "array_record", "numpy")
 
 
@@ -116,8 +119,10 @@ def _make(
         builder.download_and_prepare()
     total = sum(builder.info.splits[TFDS_SPLITS[split]].num_examples for split in opened.counts)
     bar.update(task, description=f"{name}: pack", completed=0, total=total)
+    row_bytes = request.settings["max_length"] * request.spec.num_sequences * np.dtype(opened.dtype).itemsize
+    together = min(max(READ_BYTES // row_bytes, 1), READ_ROWS)
     splits: dict[str, Iterable[Example]] = {
-        split: _examples(builder, split, opened, bar, task) for split in opened.counts
+        split: _examples(builder, split, opened, bar, task, together) for split in opened.counts
     }
     if request.task in FORMS:
         splits["train"] = _of_all_classes(splits["train"], request, opened.label_words)
@@ -154,10 +159,13 @@ def _asked(request: Request) -> dict[str, object]:
     return asked
 
 
-def _examples(builder: RowsBuilder, split: str, source: Source, bar: Progress, task: TaskID) -> Iterator[Example]:
+def _examples(
+    builder: RowsBuilder, split: str, source: Source, bar: Progress, task: TaskID, together: int
+) -> Iterator[Example]:
+    """Yield the examples of a split; `together` rows of the TFDS dataset are in memory."""
     records = builder.as_data_source(TFDS_SPLITS[split])
-    for start in range(0, len(records), READ_ROWS):
-        chunk = records.__getitems__(range(start, min(start + READ_ROWS, len(records))))
+    for start in range(0, len(records), together):
+        chunk = records.__getitems__(range(start, min(start + together, len(records))))
         yield from map(source.encode, chunk)
         bar.advance(task, len(chunk))
 

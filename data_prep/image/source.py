@@ -18,8 +18,9 @@ from data_prep.forms import CIFAR_ON_HUB as HUB
 from data_prep.forms import CIFAR_PYTHON as PYTHON
 from data_prep.forms import names_of
 from data_prep.left_out import LeftOut, beyond_size, check_left_out, left_out_facts
-from data_prep.parquet import Parquet, is_parquet
+from data_prep.parquet import Parquet
 from data_prep.parquet import Row as ParquetRow
+from data_prep.parquet_files import is_parquet
 from data_prep.png import decode_png
 from data_prep.released_pickles import Pickles, is_pickle
 from data_prep.source import Request, Source, determine_origin, evenly_spaced, locate

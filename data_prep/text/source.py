@@ -17,7 +17,8 @@ from data_prep.forms import IMDB as ARCHIVE
 from data_prep.forms import IMDB_ON_HUB as HUB
 from data_prep.forms import names_of
 from data_prep.left_out import LeftOut, beyond_size, check_left_out, left_out_facts
-from data_prep.parquet import Parquet, is_parquet
+from data_prep.parquet import Parquet
+from data_prep.parquet_files import is_parquet
 from data_prep.released_pickles import Pickles, is_pickle
 from data_prep.source import Request, Source, determine_origin, evenly_spaced, locate
 from lra.data.text import FIRST_ID, VERSION, encode, is_utf8, raw

@@ -6,17 +6,32 @@ import re
 import sys
 from array import array
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
 
-from data_prep.tokens.table import MOST_DIGITS, TEXT_COLUMNS, Columns, FileRows, Table, is_number
+from data_prep.tokens.table import (
+    MOST_CLASSES,
+    MOST_DIGITS,
+    MOST_LABEL_LETTERS,
+    TEXT_COLUMNS,
+    Columns,
+    FileRows,
+    Table,
+    check_cell,
+    check_row_length,
+    check_split,
+    is_number,
+)
 from lra.types import UserError
 
 PIXELS = "pixels"
 TOKENS = ("bytes", "characters", "words", "ids", PIXELS)  # what a task's tokens are: the values of `tokens:`
 WRITTEN_NUMBER = re.compile(r"[+-]?\d+([.]\d*)?(e[+-]?\d+)?", re.IGNORECASE)
 BYTE_IDS = np.arange(1, 257)  # id 0 is padding
+MOST_VOCABULARY_BYTES = 1 << 28  # of memory, for all different words of a file
+ENTRY_BYTES = 100  # about what a word needs in memory beside its letters
 
 
 class Rows:
@@ -34,6 +49,7 @@ class Rows:
             tokens = None if columns.tokens == TEXT_COLUMNS[0] else "bytes"
         self.path, self.tokens, self.columns, self._kept = path, tokens, columns, scratch / "tokens.raw"
         self._numbers: dict[str, int] = {}  # of every word or character that was met
+        self._vocabulary_bytes = 0
         self._names: dict[str, int] = {}  # of every label that was met
         self._offsets, self._labels, self._lines = array("q", [0]), array("q"), array("q")
         self._splits: list[str] = []
@@ -50,31 +66,62 @@ class Rows:
         """Number of rows."""
         return len(self._labels)
 
-    def add(self, tokens: object, label: str, split: str | None, line: int | None = None) -> None:
+    def add(self, tokens: str | np.ndarray | None, label: str, split: str | None, line: int | None = None) -> None:
         """Add a row: its text or an array of its ids, its label, its split and its line, if the file has these.
 
         Raises:
-            UserError: for other tokens.
+            UserError: for other tokens, and for what would need too much memory.
         """
+        place = f"{self.path}, row {len(self)}" if line is None else f"{self.path}, line {line}"
         if isinstance(tokens, np.ndarray) and (self._dtype is not None or not len(self)):
+            check_row_length(place, len(tokens))
             numbers, self._dtype = tokens, tokens.dtype
         elif not isinstance(tokens, str) or self._dtype is not None:
-            raise UserError(
-                f"{self.path}, row {len(self)}: {tokens!r:.60} is no text, and no list of ids as others are"
-            )
-        elif self.tokens == "bytes":
-            numbers = np.frombuffer(tokens.encode(), np.uint8)
+            raise UserError(f"{place}: {tokens!r:.60} is no text, and no list of ids as others are", kind="no_text")
         else:
-            words = tokens if self.tokens == "characters" else tokens.split()
-            of_word = self._numbers
-            numbers = np.array([of_word.setdefault(word, len(of_word)) for word in words], np.uintc)
+            numbers = self._numbers_of(tokens, place)
         self._file.write(np.ascontiguousarray(numbers).data)
         self._offsets.append(self._offsets[-1] + len(numbers))
-        self._labels.append(self._names.setdefault(label, len(self._names)))
+        self._labels.append(self._number_of_label(label, place))
         if split is not None:
+            check_split(place, split)
             self._splits.append(sys.intern(split))
         if line is not None:
             self._lines.append(line)
+
+    def _numbers_of(self, text: str, place: str) -> np.ndarray:
+        """Convert a text to the values of its bytes, or to the numbers of its words or characters."""
+        content = text.encode()
+        check_cell(place, len(content))
+        if self.tokens == "bytes":
+            return np.frombuffer(content, np.uint8)
+        words = text if self.tokens == "characters" else text.split()
+        of_word, before = self._numbers, len(self._numbers)
+        numbers = np.fromiter((of_word.setdefault(word, len(of_word)) for word in words), np.uintc, len(words))
+        new = len(of_word) - before
+        self._vocabulary_bytes += ENTRY_BYTES * new + sum(map(len, islice(reversed(of_word), new)))
+        if self._vocabulary_bytes > MOST_VOCABULARY_BYTES:
+            raise UserError(
+                f"{place}: up to here {len(of_word):,} different words, whose memory is above the limit of"
+                f" {MOST_VOCABULARY_BYTES:,} bytes; type tokens=bytes or tokens=characters",
+                kind="many_words",
+                key="tokens",
+                right=MOST_VOCABULARY_BYTES,
+            )
+        return numbers
+
+    def _number_of_label(self, label: str, place: str) -> int:
+        """Return the place of a label in the list of all that were met."""
+        if len(label) > MOST_LABEL_LETTERS:
+            line = f"{place}: a label of {len(label):,} letters, and at most {MOST_LABEL_LETTERS:,} are read"
+            raise UserError(line, kind="wrong_label", key="label", value=len(label), right=MOST_LABEL_LETTERS)
+        number = self._names.setdefault(label, len(self._names))
+        if number >= MOST_CLASSES:
+            line = (
+                f"{place}: more than {MOST_CLASSES} different labels up to here; a task has 2 to {MOST_CLASSES} classes"
+            )
+            raise UserError(line, kind="classes", key="label", right=MOST_CLASSES)
+        return number
 
     def table(self) -> Table:
         """Make the table of all rows.

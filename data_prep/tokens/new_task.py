@@ -1,5 +1,6 @@
 """Read a file of the user's own once, and write the YAML file of its task with all numbers."""
 
+import math
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -7,7 +8,7 @@ from pathlib import Path
 import yaml
 
 from data_prep.tokens.collect import PIXELS
-from data_prep.tokens.read_table import read_table
+from data_prep.tokens.read_table import read_table, refuse_missing_file
 from data_prep.tokens.table import (
     MOST_CLASSES,
     MOST_IDS,
@@ -19,12 +20,15 @@ from data_prep.tokens.table import (
     with_classes,
     with_ids,
 )
+from lra.base.command_line import override, typed_command
 from lra.base.text import is_float
 from lra.types import UserError
 
 COLUMN_OPTIONS = {"text": "tokens", "label": "label", "split": "split"}  # as typed, and as in the YAML file
-OPTIONS = ("tokens", "max_length", *COLUMN_OPTIONS)
+OPTIONS = ("tokens", "max_length", "unlabelled", *COLUMN_OPTIONS)
+AS_CLASS = "class"  # the value of `unlabelled=` that makes a class of labels which look as if they were missing
 LARGEST_ID = {"bytes": 256, PIXELS: 255}  # whichever a file has
+NO_LABEL = "-1"  # as public data sets have it, most of them in their test part
 WHOLE_NUMBER = re.compile(r"[+-]?\d+")
 TASK = """\
 name: {name}
@@ -61,22 +65,28 @@ def task_yaml(name: str, source: Path, options: Mapping[str, str], scratch: Path
     Raises:
         UserError: when the file cannot be read, or no model can be trained on it.
     """
+    refuse_missing_file(source)
     path = source.resolve()
     typed = {column: options[option] for option, column in COLUMN_OPTIONS.items() if option in options}
     table = read_table(path, scratch, {"tokens": options.get("tokens"), "columns": typed})
     if typed and table.columns is None:
         raise UserError(f"{path} has no columns; leave out {' '.join(f'{option}=' for option in COLUMN_OPTIONS)}")
     check_rows(table)
-    classes = _classes(table)
+    classes = _classes(table, unlabelled=options.get("unlabelled"))
     table = with_classes(table, classes)
     numbers = split_rows(table)
     check_trained(table, numbers["train"])
-    table, _ = with_ids(table, numbers["train"])
+    table, vocabulary = with_ids(table, numbers["train"])
     lengths, largest_ids = sizes_of_rows(table)
     longest, largest = int(lengths.max()), LARGEST_ID.get(table.tokens, int(largest_ids.max()))
     if largest + 2 > MOST_IDS:
-        fits = "; type tokens=bytes or tokens=characters" if table.tokens == "words" else ""
-        raise UserError(f"{path} has {largest:,} different {table.tokens}; at most {MOST_IDS - 2:,} can be{fits}")
+        if vocabulary is not None:
+            line = f"{path} has {largest:,} different {table.tokens}; at most {MOST_IDS - 2:,} can be"
+            line += "; type tokens=bytes or tokens=characters" if table.tokens == "words" else ""
+        else:
+            line = f"{table.place(int(largest_ids.argmax()))}: id {largest}; an id is at most {MOST_IDS - 2}"
+        kind = "wrong_id" if vocabulary is None else "many_words"
+        raise UserError(line, kind=kind, key="tokens", value=largest, right=MOST_IDS - 2)
     most = _max_length(options.get("max_length"), longest)
     counts = {split: len(part) for split, part in numbers.items()}
     longer = "cut" if most < longest else "refuse"
@@ -104,15 +114,28 @@ def task_yaml(name: str, source: Path, options: Mapping[str, str], scratch: Path
     return text, found
 
 
-def _classes(table: Table) -> list[str] | None:
+def _classes(table: Table, *, unlabelled: str | None) -> list[str] | None:
     """Order the labels of a file as classes; None: they are the numbers from 0 on.
 
-    Fewer than two labels, too many, fractions and empty ones are refused.
+    Fewer than two labels, too many, and fractions are refused; so are labels that look as if a row had none, unless
+    `unlabelled` is AS_CLASS.
     """
+    if unlabelled not in (None, AS_CLASS):
+        line = f"unlabelled={unlabelled} is not known; it may be {AS_CLASS}"
+        raise UserError(line, kind="wrong_value", key="unlabelled", value=unlabelled, right=AS_CLASS)
     names = table.names or []
+    missing = [] if unlabelled else _missing(names)
     for number, name in enumerate(names):
-        if not name or (not WHOLE_NUMBER.fullmatch(name) and is_float(name)):
-            place = table.place(int((table.labels == number).argmax()))
+        place = table.place(int((table.labels == number).argmax()))
+        if name in missing:
+            of_class = typed_command("new task mine", override("unlabelled", AS_CLASS))
+            others = ", ".join(repr(other) for other in names if other not in missing)
+            line = (
+                f"{place}: label {name!r:.60} beside {others:.60}; give the row a label, or leave it out; if this is"
+                f" meant as a class, type: {of_class}"
+            )
+            raise UserError(line, kind="unlabelled", key="label", value=name, right=f"unlabelled={AS_CLASS}")
+        if not WHOLE_NUMBER.fullmatch(name) and is_float(name) and not math.isnan(float(name)):
             line = f"{place}: label {name!r:.60}; labels are whole numbers or names; correct it, or leave the row out"
             raise UserError(line, kind="wrong_label", key="label", value=name)
     if not 2 <= len(names) <= MOST_CLASSES:
@@ -122,6 +145,19 @@ def _classes(table: Table) -> list[str] | None:
         return sorted(names)
     classes = sorted(names, key=int)
     return None if classes == [str(number) for number in range(len(names))] else classes
+
+
+def _missing(names: list[str]) -> list[str]:
+    """Choose the labels that stand where a row has none: an empty one, NaN, and -1.
+
+    Of two labels -1 and 1, -1 is a class, and so it is beside other negative numbers.
+    """
+    missing = [name for name in names if not name.strip() or (is_float(name) and math.isnan(float(name)))]
+    others = [name for name in names if name not in (*missing, NO_LABEL)]
+    negative = [name for name in others if name.startswith("-") and WHOLE_NUMBER.fullmatch(name)]
+    if NO_LABEL in names and len(others) >= 2 and not negative:
+        missing.append(NO_LABEL)
+    return missing
 
 
 def _max_length(typed: str | None, longest: int) -> int:

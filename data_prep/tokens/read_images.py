@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from data_prep.first_bytes import HEAD_BYTES
+from data_prep.png import refuse_other_formats
 from data_prep.tokens.collect import PIXELS, Rows
 from data_prep.tokens.table import Table
 from lra.base.files import regular_file
@@ -59,8 +61,10 @@ def _levels(file: Path) -> np.ndarray:
     """Read an image's grey levels `[S, S]` uint8."""
     from PIL import Image
 
+    with regular_file(file).open("rb") as opened:
+        refuse_other_formats(opened.read(HEAD_BYTES), str(file), "save it as PNG")
     try:
-        with Image.open(regular_file(file), formats=["PNG"]) as image:
+        with Image.open(file, formats=["PNG"]) as image:
             size = " × ".join(map(str, image.size))
             if image.width != image.height or image.width > MOST_SIDE:
                 raise UserError(f"{file} has {size} pixels; images are square, with at most {MOST_SIDE} pixels a side")

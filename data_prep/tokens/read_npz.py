@@ -10,16 +10,28 @@ import shutil
 import tokenize
 import zipfile
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from data_prep.tokens.table import MOST_FILE_BYTES, FileRows, Table
+from data_prep.tokens.table import (
+    LARGEST_INT64,
+    MOST_CLASSES,
+    MOST_FILE_BYTES,
+    MOST_LABEL_LETTERS,
+    FileRows,
+    Table,
+    check_row_length,
+    check_split,
+    wrong_id,
+)
+from lra.data.manifest import SPLITS
 from lra.types import UserError
 
 NEEDED, OPTIONAL = ("tokens", "labels"), ("offsets", "split")
+LETTER_BYTES = 4  # of numpy's texts
 COPIED_BYTES = 1 << 20  # that are in memory at a time
 # What zipfile and numpy raise for a forged or damaged file.
 UNREADABLE = (
@@ -46,8 +58,12 @@ def read_npz(path: Path, scratch: Path, settings: Mapping[str, Any]) -> Table:
         raise UserError(f"{path}: split is {split.dtype} {list(split.shape)}; it must be {len(labels)} words")
     offsets = arrays.get("offsets")
     bounds = _square(path, tokens, len(labels)) if offsets is None else _ragged(path, tokens, offsets, len(labels))
+    longest = int(np.diff(bounds).argmax())
+    check_row_length(f"{path}, row {longest}", int(bounds[longest + 1] - bounds[longest]))
+    if tokens.dtype == np.uint64:
+        _refuse_large_ids(path, tokens, bounds)
     kept, first_byte = _by_rows(tokens, scratch)
-    names, numbers = np.unique(labels, return_inverse=True)
+    names, numbers = _numbered(path, labels)
     return Table(
         path=path,
         rows=FileRows(
@@ -57,10 +73,59 @@ def read_npz(path: Path, scratch: Path, settings: Mapping[str, Any]) -> Table:
         words=None,
         columns=None,
         labels=numbers,
-        names=names.astype(str).tolist(),
-        splits=split,
+        names=names,
+        splits=None if split is None else _splits(path, split),
         lines=None,
     )
+
+
+def _numbered(path: Path, labels: np.ndarray) -> tuple[list[str], np.ndarray]:
+    """Return all different labels, and `[N]` the place of each row's label among them."""
+    if labels.dtype.kind == "U" and labels.itemsize > MOST_LABEL_LETTERS * LETTER_BYTES:
+        letters = labels.itemsize // LETTER_BYTES
+        line = f"{path}: labels of {letters:,} letters, and at most {MOST_LABEL_LETTERS:,} are read"
+        raise UserError(line, kind="wrong_label", key="label", value=letters, right=MOST_LABEL_LETTERS)
+    places: dict[str, int] = {}
+    numbers = np.empty(len(labels), np.int64)
+    for rows in _chunks(labels):
+        names, numbers_of_chunk = np.unique(labels[rows], return_inverse=True)
+        if len(places | dict.fromkeys(names.astype(str).tolist())) > MOST_CLASSES:
+            line = f"{path}: more than {MOST_CLASSES} different labels; a task has 2 to {MOST_CLASSES} classes"
+            raise UserError(line, kind="classes", key="label", right=MOST_CLASSES)
+        found = [places.setdefault(name, len(places)) for name in names.astype(str).tolist()]
+        numbers[rows] = np.array(found)[numbers_of_chunk]
+    return list(places), numbers
+
+
+def _splits(path: Path, split: np.ndarray) -> np.ndarray:
+    """Return the split of each row, `[N]`, in a type that is no wider than the names of the splits."""
+    parts = []
+    for rows in _chunks(split):
+        chunk = np.asarray(split[rows])
+        unknown = np.flatnonzero(~np.isin(chunk, SPLITS))
+        if len(unknown):
+            check_split(f"{path}, row {rows.start + unknown[0]}", chunk[unknown[0]])
+        parts.append(chunk.astype(f"U{max(map(len, SPLITS))}"))
+    return np.concatenate(parts)
+
+
+def _refuse_large_ids(path: Path, tokens: np.ndarray, bounds: np.ndarray) -> None:
+    """Refuse ids beyond int64, as which they are read."""
+    per_row = 1 if tokens.ndim == 1 else tokens.shape[1]
+    for places in _chunks(tokens):
+        chunk = np.asarray(tokens[places]).reshape(-1)
+        if len(chunk) and chunk.max() > LARGEST_INT64:
+            first = places.start * per_row + int((chunk > LARGEST_INT64).argmax())
+            row = int(np.searchsorted(bounds, first, side="right")) - 1
+            raise wrong_id(f"{path}, row {row}", int(chunk[chunk > LARGEST_INT64][0]))
+
+
+def _chunks(array: np.ndarray) -> Iterator[slice]:
+    """Yield the ranges of an array that are read one after the other."""
+    bytes_each = array.itemsize * (1 if array.ndim == 1 else max(array.shape[1], 1))
+    together = max(1, COPIED_BYTES // max(bytes_each, 1))
+    for start in range(0, len(array), together):
+        yield slice(start, start + together)
 
 
 def _arrays(path: Path, scratch: Path) -> dict[str, np.memmap]:
@@ -105,10 +170,9 @@ def _by_rows(tokens: np.memmap, scratch: Path) -> tuple[Path, int]:
     if tokens.flags.c_contiguous:
         return scratch / "tokens.npy", tokens.offset
     copy = scratch / "tokens.raw"
-    together = max(1, COPIED_BYTES // (tokens.shape[1] * tokens.itemsize))
     with copy.open("wb") as file:
-        for start in range(0, len(tokens), together):
-            file.write(tokens[start : start + together].tobytes())
+        for rows in _chunks(tokens):
+            file.write(tokens[rows].tobytes())
     return copy, 0
 
 

@@ -79,7 +79,8 @@ def open_source(request: Request, *, file: str | None) -> Source:
     )
     if vocabulary is not None:
         facts["vocabulary"] = vocabulary
-    rows = {name: partial(_rows, table, part) for name, part in numbers.items()}
+    most = int(request.settings["max_length"]) + 1  # the store cuts, and counts what was longer
+    rows = {name: partial(_rows, table, part, most) for name, part in numbers.items()}
     return Source(
         origin=lambda: "own",
         facts=facts,
@@ -93,9 +94,10 @@ def open_source(request: Request, *, file: str | None) -> Source:
     )
 
 
-def _rows(table: Table, numbers: np.ndarray) -> Iterator[Row]:
+def _rows(table: Table, numbers: np.ndarray, most: int) -> Iterator[Row]:
+    """Yield rows, each with at most its first `most` ids."""
     for ids, label in zip(table.rows.read(numbers.tolist()), table.labels[numbers].tolist(), strict=True):
-        yield {"tokens": ids.astype(np.uint16), "label": label}
+        yield {"tokens": ids[:most].astype(np.uint16), "label": label}
 
 
 def _encode(record: Row) -> Example:

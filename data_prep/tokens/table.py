@@ -12,13 +12,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from lra.base.command_line import command
 from lra.data.manifest import SPLITS
 from lra.data.store import stratified
 from lra.data.tokens import UNKNOWN
 from lra.types import TaskSpec, UserError
 
 MOST_FILE_BYTES = 4 << 30
+MOST_CELL_BYTES = MOST_ROW_IDS = 1 << 22  # of a text, and of a row that is given as ids: rows are in memory one by one
+LARGEST_INT64 = (1 << 63) - 1
 MOST_IDS, MOST_CLASSES = 1 << 16, 1 << 8  # the largest numbers that the store's types allow
+MOST_LABEL_LETTERS = 1000
 MOST_DIGITS = 9  # largest number of digits of an id or a label
 TEST_FRACTION, DEV_FRACTION = 0.1, 0.1  # fractions of every label, if the file has no splits
 SEED = 0  # seed of these splits
@@ -47,11 +51,9 @@ class Columns(NamedTuple):
         columns = cls(text, "label", "split" if "split" in names else None)._replace(**(chosen or {}))
         needed = [name for name in columns if name is not None]
         if missing := [name for name in needed if name not in names]:
-            there = f"{', '.join(names) or 'none':.200}"
-            line = (
-                f"{path} has no column {' and no '.join(missing)}; its columns, separated by commas, are: {there};"
-                f" name them as in: lra new task mine source={path.name} text=COLUMN label=COLUMN"
-            )
+            there = f"its columns, separated by commas, are: {', '.join(names):.200}" if names else "it is empty"
+            right = command("new task mine", f"source={path.name}", "text=COLUMN", "label=COLUMN")
+            line = f"{path} has no column {' and no '.join(missing)}; {there}; name them as in: {right}"
             raise UserError(line, kind="no_column", key=missing[0], value=names)
         for name in names if chosen is None else needed:
             if name not in needed or names.count(name) > 1:
@@ -111,6 +113,7 @@ class Table:
         columns: the columns that were read, if the file has columns.
         labels: `[rows]`, the place of each row's label in `names` or, where this is None, the number of its class.
         names: the labels of the file, in any order.
+        classes: the label of each class, once the labels are numbers of classes; None: the label is that number.
         splits: the split of each row; None if the file has no splits.
         lines: each row's line in the file; None if it has no lines.
     """
@@ -122,6 +125,7 @@ class Table:
     columns: Columns | None
     labels: np.ndarray
     names: list[str] | None
+    classes: list[str] | None = None
     splits: Sequence[str] | np.ndarray | None
     lines: Sequence[int] | None
 
@@ -129,10 +133,53 @@ class Table:
         """Word the place of a row for errors, such as `my.csv, line 7`."""
         return f"{self.path}, row {row}" if self.lines is None else f"{self.path}, line {self.lines[row]}"
 
+    def label_of_class(self, number: int) -> str:
+        """Return the label that the file has for a class."""
+        return str(number) if self.classes is None else self.classes[number]
+
 
 def is_number(word: str) -> bool:
     """Tell whether a word is a whole number from 0 on, as ids and labels are."""
     return word.isascii() and word.isdigit() and len(word) <= MOST_DIGITS
+
+
+def wrong_id(place: str, number: int) -> UserError:
+    """Make the error of a number that is no id."""
+    line = f"{place}: id {number}; ids are whole numbers from 0 to {10**MOST_DIGITS - 1}"
+    return UserError(line, kind="wrong_id", value=number)
+
+
+def check_cell(place: str, size: int) -> None:
+    """Refuse a text that is too large to be read.
+
+    Raises:
+        UserError: with its size in bytes, and the limit.
+    """
+    if size > MOST_CELL_BYTES:
+        line = f"{place}: a cell of {size:,} bytes, and at most {MOST_CELL_BYTES:,} are read; cut it, or divide the row"
+        raise UserError(line, kind="large_cell", value=size, right=MOST_CELL_BYTES)
+
+
+def check_row_length(place: str, count: int) -> None:
+    """Refuse a row of too many ids.
+
+    Raises:
+        UserError: with their number, and the limit.
+    """
+    if count > MOST_ROW_IDS:
+        line = f"{place}: a row of {count:,} ids, and at most {MOST_ROW_IDS:,} are read; cut it, or divide the row"
+        raise UserError(line, kind="large_cell", value=count, right=MOST_ROW_IDS)
+
+
+def check_split(place: str, split: object) -> None:
+    """Refuse an unknown split.
+
+    Raises:
+        UserError: with the split.
+    """
+    if split not in SPLITS:
+        line = f"{place}: split {str(split)!r:.60} is not known; it may be {', '.join(SPLITS)}"
+        raise UserError(line, kind="wrong_split", value=split)
 
 
 def check_rows(table: Table) -> None:
@@ -142,8 +189,7 @@ def check_rows(table: Table) -> None:
         UserError: with the row.
     """
     for row, split in enumerate([] if table.splits is None else table.splits):
-        if split not in SPLITS:
-            raise UserError(f"{table.place(row)}: split {str(split)!r:.60} is not known; it may be {', '.join(SPLITS)}")
+        check_split(table.place(row), split)
     for row, ids in enumerate(table.rows):
         if not len(ids):
             raise UserError(f"{table.place(row)}: no tokens; leave the row out")
@@ -207,10 +253,14 @@ def with_classes(table: Table, classes: Sequence[object] | None) -> Table:
     wrong = [number for number, name in enumerate(table.names) if name not in number_of]
     if wrong:
         row = int(np.isin(table.labels, wrong).argmax())
+        label = table.names[table.labels[row]]
         right = "labels are whole numbers from 0 on" if classes is None else f"classes has {', '.join(number_of)!s:.60}"
-        raise UserError(f"{table.place(row)}: label {table.names[table.labels[row]]!r:.60}; {right}")
+        if_meant = "write a list of all labels to classes: in the task's YAML file if it is meant as a class"
+        line = f"{table.place(row)}: label {label!r:.60}; {right}; correct it, leave the row out, or {if_meant}"
+        raise UserError(line, kind="wrong_label", key="label", value=label)
     numbers = np.array([number_of[name] for name in table.names])
-    return replace(table, labels=numbers[table.labels], names=None)
+    words = None if classes is None else list(map(str, classes))
+    return replace(table, labels=numbers[table.labels], names=None, classes=words)
 
 
 def check_trained(table: Table, train: np.ndarray) -> None:
@@ -221,9 +271,11 @@ def check_trained(table: Table, train: np.ndarray) -> None:
     """
     untrained = np.setdiff1d(np.arange(table.labels.max() + 1), table.labels[train])
     if len(untrained):
-        raise UserError(
-            f"{table.path}: label {untrained[0]} has no training example; leave its rows out, or give it some of train"
+        label = table.label_of_class(int(untrained[0]))
+        line = (
+            f"{table.path}: label {label!r:.60} has no training example; leave its rows out, or give it some of train"
         )
+        raise UserError(line, kind="untrained", key="label", value=label)
 
 
 def check_sizes(table: Table, spec: TaskSpec, settings: dict[str, Any], counts: dict[str, int]) -> None:
@@ -272,9 +324,10 @@ def sizes_of_rows(table: Table) -> tuple[np.ndarray, np.ndarray]:
     of_each_row = ((len(ids), ids.max(), ids.min()) for ids in table.rows)
     lengths, largest, smallest = np.fromiter(of_each_row, np.dtype((np.int64, 3)), len(table.rows)).T
     if smallest.min() < 0:
-        raise UserError(f"{table.place(int(smallest.argmin()))}: id {smallest.min()}; ids are whole numbers from 0 on")
+        raise wrong_id(table.place(int(smallest.argmin())), int(smallest.min()))
     return lengths, largest
 
 
 def _largest(table: Table, what: str, values: np.ndarray) -> str:
-    return f"{table.place(int(values.argmax()))} has {what} {values.max()}"
+    largest = table.label_of_class(int(values.max())) if what == "label" else str(values.max())
+    return f"{table.place(int(values.argmax()))} has {what} {largest:.60}"

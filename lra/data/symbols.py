@@ -45,13 +45,24 @@ def with_characters(splits: Mapping[str, Split], *, vocabulary: int, least_count
 
 
 def with_end(splits: Mapping[str, Split], token: int) -> dict[str, Split]:
-    """Put a token with the id `token` at the end of each sequence of a store's splits."""
+    """Put a token with the id `token` at the end of each sequence of a store's splits, which is cut at `longest`."""
     shared = next(iter(splits.values()))
-    assert shared.longest is None, "a sequence would be cut before its end"
+    assert all(split.longest == shared.longest for split in splits.values()), "they share their tokens"
+    if shared.longest is not None:
+        shared = _cut(shared, shared.longest)
     stored = shared.tokens.astype(np.min_scalar_type(token))
     tokens = np.insert(stored, shared.offsets[1:], token - shared.first_id)
     offsets = shared.offsets + np.arange(len(shared.offsets))
-    return {name: replace(split, tokens=tokens, offsets=offsets) for name, split in splits.items()}
+    return {name: replace(split, tokens=tokens, offsets=offsets, longest=None) for name, split in splits.items()}
+
+
+def _cut(split: Split, longest: int) -> Split:
+    """Copy the tokens that are used of each sequence, the first `longest` ones."""
+    lengths = np.minimum(np.diff(split.offsets), longest)
+    ends = split.offsets[:-1] + lengths
+    parts = [split.tokens[start:end] for start, end in zip(split.offsets[:-1].tolist(), ends.tolist(), strict=True)]
+    offsets = np.concatenate([[0], np.cumsum(lengths)])
+    return replace(split, tokens=np.concatenate(parts), offsets=offsets, longest=None)
 
 
 def _decoded(split: Split, sequences: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:

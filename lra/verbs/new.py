@@ -13,10 +13,12 @@ A task's package has only the YAML file, with the numbers that the file has: cla
   source=FILE       CSV, parquet (a column of texts, or of ids), NPZ (ids), or a folder of images, CLASS/NAME.png
   tokens=           bytes, characters, words or ids: what the tokens of a text are
   text= label= split=   columns of other names    max_length=   where longer sequences are cut
+  unlabelled=class      empty labels, NaN and -1 are a class, and no mistake
 """
 
 import importlib.util
 import keyword
+import re
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -25,6 +27,7 @@ import yaml
 
 import lra
 from data_prep.tokens.new_task import OPTIONS, task_yaml
+from lra.base.command_line import command, override, shell_command
 from lra.base.files import checked_name, making_folder
 from lra.base.paths import conf_names
 from lra.types import UserError
@@ -33,6 +36,9 @@ SUBCOMMANDS = ("attention", "mixer", "task")
 WORDS = {"attention": "window", "mixer": "averaging"}  # what they are called in the example package
 PACKAGE = "own_package"
 PACKAGE_FILES = ("pyproject.toml", f"{PACKAGE}/__init__.py")
+NAME = re.compile(r"[A-Za-z]\w*", re.ASCII)  # a name with __ before it means something to Python
+MOST_NAME_LETTERS = 64  # of a tag of W&B
+PACKAGE_PARTS = ("tests", "conf")  # folders of the package that is written
 OF_SWEEPS = ("all", "base")  # `attention=all` is every attention; base.yaml is no choice
 README = """\
 # {name}: {article} {what} for lra
@@ -69,7 +75,7 @@ def main(words: Sequence[str]) -> None:
             target = unfinished / part
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_text(text, "utf-8")
-    print(f"{folder} is written; type cd {folder}, then see its README.md:\n\n{readme}", end="")
+    print(f"{folder} is written; type {shell_command('cd', folder)}, then see its README.md:\n\n{readme}", end="")
 
 
 def _example(what: str, name: str) -> tuple[dict[str, str], str]:
@@ -125,14 +131,22 @@ def _read(words: Sequence[str]) -> tuple[str, str, dict[str, str]]:
 
 
 def _check_name(what: str, name: str) -> None:
-    """Refuse a name that no Python package, no YAML file or no choice of a config group can have."""
+    """Refuse a name that no Python package, no YAML file, no choice of a config group or no W&B tag can have."""
     checked_name(name, f"lra new {what} ", example="mine")
-    if not (name.isascii() and name.isidentifier()) or keyword.iskeyword(name) or yaml.safe_load(name) != name:
-        raise UserError(f"{name!r} cannot name a Python package; type letters, digits and _: lra new {what} mine")
+    right = command(f"new {what} mine")
+    if len(name) > MOST_NAME_LETTERS:
+        line = f"{name} has {len(name)} letters, and a name at most {MOST_NAME_LETTERS}, as a tag of W&B; type: {right}"
+        raise UserError(line, kind="bad_name", key=what, value=name, right=MOST_NAME_LETTERS)
+    is_word = NAME.fullmatch(name) and not keyword.iskeyword(name)
+    if not is_word or yaml.safe_load(name) != name or override(what, name) != f"{what}={name}":
+        line = f"{name!r} is no name for Python, YAML and Hydra; type a letter, then letters, digits and _: {right}"
+        raise UserError(line, kind="bad_name", key=what, value=name)
     if name in (*conf_names("attention"), *conf_names("mixer"), *conf_names("task"), *OF_SWEEPS):
-        raise UserError(f"{what}={name} exists, or means something else; choose another name: lra new {what} my_{name}")
-    if importlib.util.find_spec(name):
-        raise UserError(f"Python has a module {name} already; choose another name: lra new {what} my_{name}")
+        line = f"{what}={name} exists, or means something else; choose another name: {command(f'new {what} my_{name}')}"
+        raise UserError(line, kind="bad_name", key=what, value=name)
+    if name in PACKAGE_PARTS or importlib.util.find_spec(name):
+        line = f"Python has a module {name} already; choose another name: {command(f'new {what} my_{name}')}"
+        raise UserError(line, kind="bad_name", key=what, value=name)
 
 
 def _renamed(text: str, old: str, name: str) -> str:

@@ -63,6 +63,21 @@ def test_what_cannot_be_made_is_one_line_and_leaves_nothing(tmp_path, monkeypatc
     assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "there"]
 
 
+@pytest.mark.parametrize("what", ["attention", "mixer", "task"])
+@pytest.mark.parametrize("name", ["__init__", "__main__", "__", "_", "_mine", "nan", "inf", "tests", "a" * 65])
+def test_names_that_mean_something_to_python_hydra_or_wandb_are_refused(tmp_path, monkeypatch, refused, what, name):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "my.csv").write_text("text,label\n" + "a,0\nb,1\n" * 20)
+    error = refused("new", what, name, "to=packages", *(["source=my.csv"] if what == "task" else []))
+    assert (error.kind, error.key, error.value) == ("bad_name", what, name)
+    assert [path.name for path in tmp_path.iterdir()] == ["my.csv"]
+
+
+def test_a_name_may_have_the_letters_of_a_tag(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert main(["new", "mixer", "a" * 64]) == 0
+
+
 @pytest.mark.slow
 @pytest.mark.some_in_ci(1)
 @pytest.mark.parametrize("what", ["attention", "mixer"])

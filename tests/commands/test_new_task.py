@@ -229,3 +229,95 @@ def test_a_missing_file_and_a_name_that_is_taken_are_one_line(here, capsys, type
     assert main(["new", *typed.split()]) == 2
     assert capsys.readouterr().err.count("\n") == 1
     assert not list(here.iterdir())
+
+
+@pytest.mark.parametrize("name", ["loop.csv", "loop.parquet", "loop.npz", "loop"])
+def test_a_link_to_itself_is_one_line(here, refused, name):
+    Path(name).symlink_to(name)
+    error = refused("new", "task", "mine", f"source={name}")
+    assert (error.kind, error.value) == ("missing_file", name)
+
+
+@pytest.mark.parametrize("largest", [2**32 - 1, 2**63 - 1, 2**63, 2**64 - 1])
+@pytest.mark.parametrize("form", ["my.parquet", "my.npz"])
+def test_an_id_that_is_too_large_is_named_with_its_row(here, refused, form, largest):
+    ids = np.ones((40, 2), np.uint64)
+    ids[7, 1] = largest
+    if form == "my.npz":
+        np.savez(form, tokens=ids, labels=[0, 1] * 20)
+    else:
+        write_parquet(Path(form), input_ids=list(ids), label=[0, 1] * 20)
+    error = refused("new", "task", "mine", f"source={form}")
+    assert (error.kind, error.value) == ("wrong_id", largest)
+    assert "row 7:" in str(error)
+
+
+def test_labels_above_int64_are_names_of_classes(here):
+    labels = pyarrow.array([2**64 - 1, 2**63] * 20, pyarrow.uint64())
+    write_parquet(Path("my.parquet"), text=TEXTS, label=labels)
+    assert written("source=my.parquet")["sizes"]["full"]["classes"] == [str(2**63), str(2**64 - 1)]
+
+
+@pytest.mark.parametrize(
+    "type_",
+    [
+        pyarrow.large_string(),
+        pyarrow.string_view(),
+        pyarrow.binary(),
+        pyarrow.binary_view(),
+        pyarrow.dictionary(pyarrow.int8(), pyarrow.string()),
+        pyarrow.dictionary(pyarrow.int32(), pyarrow.large_string()),
+    ],
+    ids=str,
+)
+def test_texts_and_names_of_parquet_have_any_type_of_texts(here, type_):
+    texts, names = pyarrow.array(TEXTS), pyarrow.array(NAMES)
+    if "binary" in str(type_):
+        texts, names = texts.cast(pyarrow.binary()), names.cast(pyarrow.binary())
+    write_parquet(Path("my.parquet"), text=texts.cast(type_), label=names.cast(type_))
+    full = written("source=my.parquet")["sizes"]["full"]
+    assert (full["max_length"], full["classes"]) == (len(GOOD.encode()), ["neg", "pos"])
+
+
+@pytest.mark.parametrize("type_", [pyarrow.large_list(pyarrow.uint8()), pyarrow.list_(pyarrow.int16(), 2)], ids=str)
+def test_ids_of_parquet_have_any_type_of_lists(here, type_):
+    write_parquet(Path("my.parquet"), input_ids=pyarrow.array([[3, 4]] * 40, type_), label=[0, 1] * 20)
+    assert written("source=my.parquet")["spec"]["vocab_size"] == 6
+
+
+def test_a_column_of_images_is_told_as_what_it_is(here, refused):
+    images = [{"bytes": b"\xff\xd8\xff\xe0 JPEG", "path": "x.jpg"}] * 40
+    write_parquet(Path("my.parquet"), image=images, label=[0, 1] * 20)
+    error = refused("new", "task", "mine", "source=my.parquet", "text=image")
+    assert (error.kind, error.key) == ("wrong_column", "image")
+
+
+HOSTILE = {
+    "nul": ('"a\0b",{}\n', 0),
+    "crlf": ("a b,{}\r\n", 0),
+    "cr": ("a b,{}\r", 0),
+    "all line ends in a cell": ('"a\r\nb\rc\n",{}\n', 0),
+    "controls in a name": ("a,\x1b[31m\u202e{}\n", 0),
+    "an interpolation as name": ("a,${{oc.env:HOME}}{}\n", 0),
+    "surrogates": ("\ud800,{}\n", 2),
+    "no closing quote": ('"a,{}\n', 2),
+    "one column": ("a\n", 2),
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_hostile_cells_are_read_or_refused_in_one_line(here, capsys, name):
+    row, code = HOSTILE[name]
+    end = "\r" if name == "cr" else "\n"
+    text = "\ufefftext,label" + end + "".join(row.format(number % 2) for number in range(40))
+    Path("my.csv").write_bytes(text.encode(errors="surrogatepass"))
+    assert main(["new", "task", "mine", "source=my.csv"]) == code
+    said = capsys.readouterr().err
+    assert said.count("\n") == (1 if code else 0)
+    assert "not foreseen" not in said
+
+
+def test_ten_thousand_columns_are_read(here):
+    header = ",".join(["text", "label", *(f"c{number}" for number in range(10_000))])
+    write_csv(Path("my.csv"), header, [f"a,{number % 2}" + "," * 10_000 for number in range(40)])
+    assert written("source=my.csv")["spec"]["num_classes"] == 2

@@ -59,6 +59,14 @@ def test_every_sequence_gets_an_end_the_empty_one_too(first_id, end):
     assert made["test"].tokens is made["train"].tokens
 
 
+def test_a_sequence_that_is_cut_gets_its_end_where_it_is_cut():
+    cut = {name: replace(split, longest=2) for name, split in splits(*TEXTS).items()}
+    made = with_end(cut, 511)
+    assert sequences(made["train"]) == [[*ids[:2], 511] for ids in sequences(cut["train"])]
+    assert [len(made["train"].example(number)[0][0]) for number in range(3)] == [3, 3, 2]
+    assert made["test"].tokens is made["train"].tokens
+
+
 def test_a_batch_is_as_long_as_its_longest_sequence_and_the_ids_are_the_same():
     made = with_end(splits(*TEXTS), 511)["train"]
     whole = Collator(made, SPEC, mask_zero=True)
