@@ -1,4 +1,4 @@
-"""A run's folder: its path, the names of its files, and how a command finds it. The files of a run group."""
+"""A run's folder: its path, the names of its files, and how a command finds it."""
 
 import re
 from collections import Counter
@@ -61,11 +61,6 @@ def hash_and_seed(folder: Path) -> tuple[str, int]:
     assert settings is not None, folder
     assert seed is not None, folder
     return settings["hash"], int(seed[1])
-
-
-def group_file(group: Path, name: str) -> Path:
-    """Build the path of a run group's file: in its folder, or beside it if the group is a file of records."""
-    return group.with_name(f"{group.stem}-{name}") if group.is_file() else group / name
 
 
 def find_run(run: str, runs: Path, *, seed: int | None = None) -> Path:

@@ -12,8 +12,7 @@ from lra.base.files import NOT_WRITABLE, replace_text
 from lra.base.text import visible
 from lra.results.conditions import provenance_notes, task_title
 from lra.results.tables import TextTable
-from lra.runs.collect import PUBLISHED
-from lra.runs.files import group_file
+from lra.runs.groups import PUBLISHED, group_file
 from lra.runs.schema import Record
 from lra.settings import config
 from lra.sweeps.run_set import RunSet

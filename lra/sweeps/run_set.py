@@ -13,7 +13,8 @@ from lra.base.paths import conf_names
 from lra.base.signals import Stopped
 from lra.base.text import visible
 from lra.results.reference import REFERENCES
-from lra.runs.collect import PUBLISHED, collect
+from lra.runs.collect import collect
+from lra.runs.groups import PUBLISHED
 from lra.runs.schema import Record
 from lra.settings.check import check_config
 from lra.settings.config import load_config
