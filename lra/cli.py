@@ -7,18 +7,20 @@ import os
 import re
 import sys
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
 from shutil import get_terminal_size
 from types import ModuleType
+from typing import Any
 
 from lra import __version__
-from lra.base.command_line import typed_words
+from lra.base.command_line import command, typed_words
 from lra.base.paths import conf_dir, environment
 from lra.base.signals import clean_up_on_signals, exit_on_signals, raise_if_stopped
 from lra.base.text import without_credentials
 from lra.settings.config_dirs import added_config_dirs, split_config_dirs
+from lra.settings.other_words import verb_meant
 from lra.terminal.console import OutputError, guard_streams
 from lra.types import LOCKED, UserError
 
@@ -51,7 +53,6 @@ LEAST_WIDTH = 20  # of the second column of a help text
 INDENT = "      "  # of what stands below the line that it belongs to
 HELP = ("-h", "--help", "help")
 COMPLETION = ("-sc", "--shell-completion")
-ONE_RUN_FLAGS = ("--cfg", "-c", "--info", "-i")  # Hydra's flags that print something in place of running
 
 
 def usage() -> str:
@@ -90,8 +91,9 @@ def _command(words: list[str]) -> int:
         print(f"lra {__version__}")
         return 0
     if verb not in VERBS and verb not in COMPLETION:
-        near = difflib.get_close_matches(verb, VERBS, n=1, cutoff=0.5)
-        meant = f"did you mean: lra {near[0]}?" if near else f"choose one of {', '.join(VERBS)}"
+        near = verb_meant(verb) or next(iter(difflib.get_close_matches(verb, VERBS, n=1, cutoff=0.5)), None)
+        typed = rest if near in VERBS else []  # a longer phrase may take none of the words
+        meant = f"did you mean: {command(near, *typed)}" if near else f"choose one of {', '.join(VERBS)}"
         return _fail(f"{verb!r} is not a verb of lra; {meant}")
     try:
         if verb in COMPLETION:
@@ -106,7 +108,7 @@ def _command(words: list[str]) -> int:
         if any(word in HELP for word in rest):
             _print_help(ast.get_docstring(_parsed(verb)) or "")
             return 0
-        return _run(importlib.import_module(f"lra.verbs.{MODULES.get(verb, verb)}"), verb, rest)
+        return _run(verb, rest)
 
 
 def _subcommands(verb: str) -> Sequence[str]:
@@ -121,13 +123,24 @@ def _subcommands(verb: str) -> Sequence[str]:
     return next(map(ast.literal_eval, values), ())
 
 
+def _module(verb: str) -> ModuleType:
+    return importlib.import_module(f"lra.verbs.{MODULES.get(verb, verb)}")
+
+
+def _functions(verb: str) -> dict[str, Callable[..., Any]]:
+    """The functions by which a verb reads its words; without an import where it has none, for that may take seconds."""
+    defined = {node.name for node in _parsed(verb).body if isinstance(node, ast.FunctionDef)}
+    own = sorted(defined & {"main", "main_reads", "to_overrides"})
+    return {name: getattr(_module(verb), name) for name in own}
+
+
 def _parsed(verb: str) -> ast.Module:
     """Read the file of a verb without an import of it, which may be slow: for its help, and its words."""
     file = Path(__file__).with_name("verbs") / f"{MODULES.get(verb, verb)}.py"
     return ast.parse(file.read_text("utf-8"))
 
 
-def _run(command: ModuleType, verb: str, words: list[str]) -> int:
+def _run(verb: str, words: list[str]) -> int:
     os.environ["HYDRA_FULL_ERROR"] = "1"  # Hydra then raises errors instead of printing them; `explain` words them
     import hydra
     from hydra.core.hydra_config import HydraConfig
@@ -135,7 +148,7 @@ def _run(command: ModuleType, verb: str, words: list[str]) -> int:
     from omegaconf import DictConfig
 
     from lra.runs.run_lock import RunLockedError
-    from lra.settings.application import read_flags, run_composed
+    from lra.settings.application import ONE_RUN_FLAGS, read_flags, run_composed
     from lra.settings.check import check_config
     from lra.settings.config import load_config, without_descriptions
     from lra.settings.overrides import check_mixer, check_overrides
@@ -151,7 +164,7 @@ def _run(command: ModuleType, verb: str, words: list[str]) -> int:
                 if HydraConfig.get().mode is RunMode.MULTIRUN and verb == "train":
                     jobs.append(Job(cfg, list(HydraConfig.get().overrides.task)))
                 check_config(cfg, verb)
-                return command.run(cfg)
+                return _module(verb).run(cfg)
         except Exception as error:
             if HydraConfig.get().mode is not RunMode.MULTIRUN:
                 raise _FailedError(error) from error
@@ -167,22 +180,22 @@ def _run(command: ModuleType, verb: str, words: list[str]) -> int:
             print_jobs(shown)
 
     try:
-        main_reads = getattr(command, "main_reads", lambda _: hasattr(command, "main"))
-        if main_reads(words):  # a verb over many runs, or methods, composes their configurations itself
+        functions = _functions(verb)
+        if "main" in functions and functions.get("main_reads", lambda _: True)(words):  # composes configurations itself
             with clean_up_on_signals():
-                command.main(words)
+                functions["main"](words)
             return 0
         flags = [word for word in words if word in ("-m", "--multirun")]  # Hydra takes them only in front of settings
         settings = [word for word in words if word not in flags]
         shown = next((flag for flag in (word.split("=")[0] for word in settings) if flag in ONE_RUN_FLAGS), None)
         if flags and shown:
             raise UserError(f"{shown} is about one run and {flags[0]} about several: leave {flags[0]} out")
-        if hasattr(command, "to_overrides"):  # words that Hydra cannot read, as in `lra show model`
-            settings = command.to_overrides(settings)
+        if "to_overrides" in functions:  # words that Hydra cannot read, as in `lra show model`
+            settings = functions["to_overrides"](settings)
             if sum(word.startswith("what=") for word in settings) > 1:
                 raise UserError(f"what= is the word after lra {verb}: {settings[0][5:]}", kind="no_effect", key="what")
         others, settings = _split(settings)
-        read_flags(others)
+        read_flags(others, verb)
         settings = check_overrides(verb, settings, sweep=bool(flags))
         check_mixer(settings)
         sys.argv = [f"lra {verb}", *flags, *others, *settings]

@@ -14,6 +14,7 @@ from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 from annotated_types import Ge, Gt, Le, Lt
 from pydantic import AllowInfNan, ConfigDict, TypeAdapter, ValidationError
 
+from lra.base.command_line import override, shell_word
 from lra.types import UserError
 
 MOST_WHOLE = 2**31 - 1
@@ -59,10 +60,12 @@ class WrongValueError(UserError):
         if choices:
             line += f"known; choose one of {', '.join(choices)}"
         else:
-            example = f"; type for example {typed.partition('=')[0]}={as_typed(default)}"
+            name = typed.partition("=")[0]
+            right = override(name, default) if isinstance(default, str) else f"{name}={as_typed(default)}"
+            example = f"; type for example {shell_word(right)}"
             line += type_in_words(kind) + ("" if default is None else example)
-        name = "unknown_choice" if choices else "wrong_value"
-        super().__init__(line, kind=name, key=key, value=value, right=choices or kind)
+        mistake = "unknown_choice" if choices else "wrong_value"
+        super().__init__(line, kind=mistake, key=key, value=value, right=choices or kind)
 
 
 def check_choice(key: str, value: object, choices: Iterable[str]) -> None:

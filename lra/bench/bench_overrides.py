@@ -11,7 +11,9 @@ from lra import build
 from lra.base.arguments import check_choice
 from lra.settings.check import check_config
 from lra.settings.config import ATTENTION, load_config, method_name, mixer_settings, mixes_by_attention
+from lra.settings.declared import group_options
 from lra.settings.overrides import check_overrides
+from lra.settings.unknown_option import unknown_flag, unknown_option
 from lra.sweeps.grid import make_cells, spell_out_all
 from lra.terminal.console import check_out
 from lra.types import UserError
@@ -38,18 +40,22 @@ def parse_overrides(overrides: Sequence[str]) -> tuple[DictConfig, list[str]]:
     def group(override: str) -> str:
         return override.split("=")[0].split(".")[0]
 
-    malformed = next((each for each in overrides if "=" not in each or each.startswith(("-", "+", "~"))), None)
+    defaults = load_config(BENCH_CONFIG)
+    flag = next((place for place, each in enumerate(overrides) if each.startswith("-")), None)
+    if flag is not None:
+        trouble = f"{overrides[flag]} is no flag of lra bench attention"
+        raise unknown_flag(overrides[flag:], "bench", trouble, defaults, METHOD_GROUPS)
+    malformed = next((each for each in overrides if "=" not in each or each.startswith(("+", "~"))), None)
     if malformed:
         raise UserError(f"{malformed!r} is not key=value, as in: lra bench attention n=512,1024")
-    defaults = load_config(BENCH_CONFIG)
     of_methods = [override for override in overrides if group(override) in METHOD_GROUPS]
     of_bench = [_as_list(override) for override in overrides if override not in of_methods]
     unknown = next((override for override in of_bench if group(override) not in defaults), None)
     if unknown:
-        raise UserError(
-            f"unknown option {unknown}; lra bench attention has {', '.join(map(str, defaults))},"
-            f" {', '.join(METHOD_GROUPS)} and their options; a training step of a task: lra bench step"
-        )
+        key, _, value = unknown.partition("=")
+        options = group_options(defaults, "", verb=BENCH_CONFIG)
+        advice = f"also {', '.join(METHOD_GROUPS)} and their options; a training step of a task: lra bench step"
+        raise unknown_option(key, defaults, options, verb=BENCH_CONFIG, value=value, advice=advice)
     cfg = load_config(BENCH_CONFIG, check_overrides(BENCH_CONFIG, of_bench, sweep=False))
     check_config(cfg, BENCH_CONFIG)
     lengths = list(cfg.n)

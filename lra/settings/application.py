@@ -13,8 +13,9 @@ from hydra.types import RunMode
 from omegaconf import DictConfig
 
 from lra.settings.config import CONF, load_config
-from lra.types import UserError
+from lra.settings.unknown_option import unknown_flag
 
+ONE_RUN_FLAGS = ("--cfg", "-c", "--info", "-i")  # Hydra's flags that print something in place of running
 PRINTING = {"cfg", "package", "resolve"}  # names of Hydra's flags that print the configuration
 
 
@@ -30,7 +31,7 @@ def run_composed(verb: str, flags: Sequence[str], words: Sequence[str], run: Cal
     Returns:
         Whether it was done. The rest is left to `hydra.main`: other flags, settings of Hydra itself, several runs.
     """
-    arguments = read_flags(flags)
+    arguments = read_flags(flags, verb)
     given = {name for name, value in vars(arguments).items() if value}
     prints_only = "cfg" in given and given <= PRINTING
     of_hydra = any(word.lstrip("+~").startswith(("hydra.", "hydra/")) for word in words)
@@ -52,7 +53,7 @@ def run_composed(verb: str, flags: Sequence[str], words: Sequence[str], run: Cal
     return True
 
 
-def read_flags(flags: Sequence[str]) -> Namespace:
+def read_flags(flags: Sequence[str], verb: str) -> Namespace:
     """Read Hydra's flags with their values.
 
     Raises:
@@ -65,10 +66,9 @@ def read_flags(flags: Sequence[str]) -> Namespace:
     except SystemExit as end:
         if not end.code:  # such as --version
             raise
-        typed = next((flag.lstrip("-") for flag in flags if flag.startswith("--") and "=" in flag), None)
-        right = f"type {typed}, without hyphens" if typed else "lra VERB --help shows what there is"
-        line = f"{said.getvalue().strip().rpartition('error: ')[2]}; {right}"
-        raise UserError(line, kind="unknown_option", key=" ".join(flags), right=typed) from None
+        trouble = said.getvalue().strip().rpartition("error: ")[2]
+        first = next((place for place, flag in enumerate(flags) if flag.startswith("--")), 0)
+        raise unknown_flag(flags[first:], verb, trouble, load_config(verb)) from None
 
 
 class _Composed(Hydra):

@@ -7,16 +7,18 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+import yaml
 from omegaconf import DictConfig, OmegaConf
 
-from lra.base.arguments import WrongValueError, first_wrong
+from lra.base.arguments import WrongValueError, allows, first_wrong
 from lra.base.checked_json import checked
 from lra.base.files import checked_name
 from lra.base.paths import NO_OPTION_KEYS
 from lra.runs.schema import TARGET, TUNED, is_ours, own_model
 from lra.settings.added_keys import CALLBACKS_INSTEAD, USER_GROUPS, targets_of
 from lra.settings.config import ATTENTION, mixes_by_attention
-from lra.settings.declared import PRINT, class_of, declares, group_options, unknown_option
+from lra.settings.declared import class_of, declares, group_options
+from lra.settings.unknown_option import unknown_option
 from lra.training.compiled import GRAPH_MODES
 from lra.types import UserError
 
@@ -88,8 +90,9 @@ def check_values(cfg: DictConfig, *, classes: bool, verb: str | None = None) -> 
         for name in (name for name in members if name not in NO_OPTION_KEYS):
             key, kind = f"{group}.{name}".lstrip("."), options.kinds.get(name, Any)
             if options.owner and name not in options.kinds and f"{name}}}" not in OmegaConf.to_yaml(cfg):
-                advice = OWN_MODEL if group == "model" and own_model(cfg.model) else PRINT
-                raise unknown_option(key, cfg, options, place=" in a file" if verb else "", advice=advice)
+                advice = OWN_MODEL if group == "model" and own_model(cfg.model) else None
+                place = " in a file" if verb else ""
+                raise unknown_option(key, cfg, options, verb=verb, place=place, advice=advice)
             if group or kind is not str or members[name] is not None:  # a command's file says null for no choice
                 values[key], kinds[key] = members[name], kind
     wrong = first_wrong(values, kinds)
@@ -98,6 +101,9 @@ def check_values(cfg: DictConfig, *, classes: bool, verb: str | None = None) -> 
         written: Any = OmegaConf.to_container(OmegaConf.select(cfg, group) if group else cfg)
         variable = ENVIRONMENT.search(str(written[name]))
         error = WrongValueError(wrong, values[wrong], kinds[wrong])
+        if variable and allows(kinds[wrong], yaml.safe_load(str(values[wrong]))):  # a number, but as a text
+            line = f"{wrong}: {written[name]} is a text; write ${{oc.decode:{written[name]}}}"
+            raise error.reworded(line)
         raise error.reworded(f"{variable[1]}: {error}") if variable else error
 
 

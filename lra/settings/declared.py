@@ -1,11 +1,10 @@
-"""What options a config group has, with their declared types, and the error for an option that it has not.
+"""What options a config group has, with their declared types.
 
 The types are those of its class's signature and of `option_groups`.
 """
 
 import inspect
 from collections.abc import Callable, Mapping
-from difflib import get_close_matches
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -14,15 +13,10 @@ from hydra.utils import get_object
 from omegaconf import DictConfig, OmegaConf
 
 from lra.base.arguments import argument_types
-from lra.base.paths import NO_OPTION_KEYS
 from lra.runs.schema import TARGET
 from lra.settings.added_keys import INSTEAD
 from lra.settings.config import CONF
 from lra.settings.option_groups import CLOSED, GROUPS, IMAGES, OF_IMAGES, PARAMETER_GROUP, PARAMETER_GROUPS
-from lra.types import UserError
-
-MOST_LISTED = 24  # names that an error lists: every attention, but not every setting
-PRINT = "lra train --cfg job prints all"
 
 
 class Options(NamedTuple):
@@ -150,45 +144,3 @@ def keys_of(cfg: Mapping[Any, Any]) -> list[str]:
     tree: Any = OmegaConf.to_container(cfg) if isinstance(cfg, DictConfig) else cfg
     below = {str(name): keys_of(value) if isinstance(value, dict) else [] for name, value in tree.items()}
     return [key for name, keys in below.items() for key in (name, *(f"{name}.{key}" for key in keys))]
-
-
-def unknown_option(key: str, cfg: DictConfig, options: Options, *, place: str = "", advice: str = PRINT) -> UserError:
-    """The error for an option that is not there, or that nothing reads: with the one that is most like it, or with all.
-
-    Args:
-        key: the option.
-        cfg: a configuration.
-        options: those of the option's group.
-        place: where the option stands, if it was not typed.
-        advice: what to do, beside typing what is right.
-    """
-    group, _, name = key.rpartition(".")
-    keys = [other for other in keys_of(cfg) if other != key]
-    node = OmegaConf.select(cfg, group) if group else cfg
-    others = [str(other) for other in node if other not in (name, *NO_OPTION_KEYS)] if OmegaConf.is_dict(node) else []
-    there = [other for other in others if not options.owner or other in options.kinds]
-    addable = [*options.kinds, *(trainers_own() if group == "trainer" else ())] if options.grows else []
-    near = get_close_matches(name, [*there, *addable], n=1, cutoff=0.6)
-    sign = "" if not near or near[0] in there else "+"
-    right = sign + f"{group}.{near[0]}".lstrip(".") if near else None
-    if group == "trainer" and name in INSTEAD:
-        line = f"{key} is set by lra itself; type for example {INSTEAD[name]}"
-    elif near == [name]:
-        line = f"{key} has no default; to add it type {right}=VALUE"
-    else:
-        hint = nearest(key, keys)
-        if right:
-            hint = f"did you mean {right}?"
-        elif group and (options.owner or f"{group}.name" in keys):
-            names = ", ".join(options.kinds if options.owner and options.grows else there)
-            hint = f"{options.owner or f'{group}={node.name}'} takes {names or 'no options'}"
-        line = f"unknown option {key}{place}; {hint}; {advice}"
-    return UserError(line, kind="unknown_option", key=key, right=right)
-
-
-def nearest(word: str, known: list[str]) -> str:
-    """What a wrong word was meant to be, or may be."""
-    near = get_close_matches(word, known, n=1, cutoff=0.6)
-    if near:
-        return f"did you mean {near[0]}?"
-    return f"choose one of {', '.join(known)}" if len(known) <= MOST_LISTED else "no name is like it"

@@ -7,13 +7,17 @@ from hydra.core.override_parser.types import Override, OverrideType
 from omegaconf import DictConfig, OmegaConf
 
 from lra.base.arguments import WrongValueError, allows
+from lra.base.command_line import override, shell_word, typed_command
 from lra.base.paths import NO_OPTION_KEYS, conf_choices
 from lra.runs.schema import TARGET
 from lra.settings.added_keys import USER_GROUPS
 from lra.settings.config import ATTENTION, load_config, sweep_params
-from lra.settings.declared import class_of, group_options, keys_of, nearest, unknown_option
-from lra.settings.option_groups import EXAMPLES
+from lra.settings.declared import class_of, group_options, keys_of
+from lra.settings.environment_values import is_from_environment, with_environment
+from lra.settings.option_groups import EXAMPLES, GROUPS
+from lra.settings.other_words import called_so, last_part
 from lra.settings.typed import as_text, group_of_options, read_override, values_of, with_value, words_of
+from lra.settings.unknown_option import fits, nearest, not_installed, unknown_option
 from lra.settings.unused_options import refuse_unused
 from lra.types import UserError
 
@@ -31,7 +35,9 @@ class Run(NamedTuple):
     keys: frozenset[str]
 
 
-def check_overrides(verb: str, overrides: list[str], *, sweep: bool, classes: bool = True) -> list[str]:
+def check_overrides(
+    verb: str, overrides: list[str], *, sweep: bool, classes: bool = True, own: Sequence[str] = ()
+) -> list[str]:
     """Refuse unknown groups, choices and keys, and values of the wrong type, before anything runs.
 
     Args:
@@ -40,51 +46,83 @@ def check_overrides(verb: str, overrides: list[str], *, sweep: bool, classes: bo
         sweep: whether a setting may have several values (the user typed -m).
         classes: whether to look into the signatures of classes, which are imported for that; else an option of a class
             is checked by the type of its default.
+        own: options of the verb that was typed, where these are overrides of its runs: an unknown one may be meant.
 
     Returns:
-        The overrides. A number for a text setting, as in run_group=2024, is put in quotes.
+        The overrides. A number for a text setting, as in run_group=2024, is put in quotes; text from the environment
+        for another setting is put in place.
 
     Raises:
         UserError: for a wrong word, with the most similar correct one.
     """
     typed = [read_override(word, verb) for word in overrides if not word.startswith("-")]
+    names = conf_choices()
+    words = {each.input_line: str(each.input_line) for each in typed}
+    for place, each in enumerate(typed):
+        if each.key_or_group in names and is_from_environment(each):
+            typed[place] = with_environment(each, verb)
+            words[typed[place].input_line] = str(typed[place].input_line)
     several = next((each for each in typed if each.is_sweep_override()), None)
     if several and not sweep:
-        right = f"lra {verb} -m {several.input_line}"
-        line = f"{several.input_line} names several values; to run each type: {right}"
-        raise UserError(line, kind="several_values", key=several.key_or_group, right=right)
+        raise _several_values(several, verb)
     typed = [each for each in typed if not _is_left_out(verb, each)]  # Hydra would refuse the word
-    names, varied = conf_choices(), _varied(typed)
+    varied = _varied(typed)
     groups = [each for each in typed if each.key_or_group in names and not each.is_delete()]
     _check_choices(groups, names)
     groups += [each for each in varied if each.key_or_group in names]
     settings = [each for each in (*typed, *varied) if each not in groups and not each.is_hydra_override()]
     runs = _runs(verb, groups, settings)
     for each in settings:
-        _check_key(each, runs, names, verb)
+        _check_key(each, runs, names, verb, own)
     added = [each for each in settings if not any(each.key_or_group in run.keys for run in runs)]
     first = [each for each in settings if each in added or each.key_or_group in runs[0].keys]
     # With the changed options; only where one is added, because a wrong value may not be composed.
     whole = load_config(verb, [word for each in (*groups, *first) for word in words_of(each)[:1]]) if added else None
-    words = {each.input_line: str(each.input_line) for each in typed}
     to_check: list[tuple[Override, object, object, object]] = []
     for each in (each for each in settings if not each.is_delete()):
         key = each.key_or_group
         if whole is not None and each in added:
             _check_added(key, runs[0], whole, verb, classes=classes)
         kind, default = _kind(key, runs, whole, classes=classes and each in typed)
-        values = [value for value in values_of(each) if "${" not in str(value)]  # checked when it is known
+        values = values_of(each)
+        if kind not in TEXTS and is_from_environment(each):
+            in_place = with_environment(each, verb)
+            words[each.input_line], values = str(in_place.input_line), values_of(in_place)
+        values = [value for value in values if "${" not in str(value)]  # checked when it is known
         if kind in TEXTS:
             words[each.input_line] = as_text(each)
             values = [value for value in values if not isinstance(value, int | float)]
         to_check += [(each, value, kind, default) for value in values]
     for each, value, kind, default in to_check:
         if not allows(kind, value):
-            raise WrongValueError(each.key_or_group, value, kind, default=default, typed=with_value(each, value))
+            raise _wrong_value(each, value, kind, default, runs[0].cfg)
     if classes and not any(each.input_line == ONE_OF_SEVERAL for each in typed):
         refuse_unused(verb, [each for each in settings if each in typed], groups, settings, runs[0].cfg)
     flags = [word for word in overrides if word.startswith("-")]
     return [*flags, *(words[each.input_line] for each in typed)]
+
+
+def _several_values(several: Override, verb: str) -> UserError:
+    """The error for several values of one run: they may be meant as several runs, or as one text with commas."""
+    right = typed_command(f"{verb} {several.input_line}", flags=["-m"])
+    line = f"{several.input_line} names several values; to run each type: {right}"
+    kind = GROUPS.get(several.key_or_group.rpartition(".")[0], {}).get(last_part(several.key_or_group))
+    if kind in TEXTS:
+        _, _, text = str(several.input_line).partition("=")
+        as_one = override(several.get_key_element(), text)
+        line += f", or if it is one text: {typed_command(verb, as_one)}"
+    return UserError(line, kind="several_values", key=several.key_or_group, right=right)
+
+
+def _wrong_value(typed: Override, value: object, kind: object, default: object, cfg: DictConfig) -> UserError:
+    """The error for a value of a wrong type, with an option that others call so and that may have this value."""
+    key = typed.key_or_group
+    error = WrongValueError(key, value, kind, default=default, typed=with_value(typed, value))
+    others = [other for other in called_so(key, keys_of(cfg)) if other != key and fits(cfg, other, value)]
+    if not others:
+        return error
+    right = override(others[0], value)
+    return UserError(f"{error}; did you mean {shell_word(right)}?", kind=error.kind, key=key, value=value, right=right)
 
 
 def _is_left_out(verb: str, typed: Override) -> bool:
@@ -103,7 +141,8 @@ def _check_choices(groups: list[Override], names: Mapping[str, list[str]]) -> No
                 if isinstance(name, dict):
                     raise group_of_options(each.key_or_group, name)
                 if str(name) not in known:
-                    line = f"{with_value(each, name)} is not known; {nearest(str(name), known)}"
+                    hint = not_installed(each.key_or_group, str(name)) or nearest(str(name), known)
+                    line = f"{with_value(each, name)} is not known; {hint}"
                     raise UserError(line, kind="unknown_choice", key=each.key_or_group, value=name, right=known)
 
 
@@ -148,21 +187,24 @@ def _composed(verb: str, words: list[str]) -> Run:
     return Run(cfg, frozenset(keys_of(cfg)))
 
 
-def _check_key(typed: Override, runs: Sequence[Run], names: Mapping[str, list[str]], verb: str) -> None:
+def _check_key(
+    typed: Override, runs: Sequence[Run], names: Mapping[str, list[str]], verb: str, own: Sequence[str]
+) -> None:
     """Refuse an option that is not there, the addition of one that is, and what would have no effect."""
     cfg, word, key = runs[0].cfg, str(typed.input_line), typed.key_or_group
     group, _, name = key.rpartition(".")
     data = OmegaConf.select(cfg, "task.data") or {}
     if not any(key in run.keys for run in runs):
         if not typed.is_add() and not typed.is_force_add():
-            raise unknown_option(key, cfg, group_options(cfg, group, classes=False, verb=verb))
+            options = group_options(cfg, group, classes=False, verb=verb)
+            raise unknown_option(key, cfg, options, verb=verb, value=word.partition("=")[2] or None, own=own)
     elif typed.is_delete():
         if not _is_removable(key, runs):
             right = f"{key}.{TARGET}=CLASS" if class_of(cfg, key) else f"{key}=VALUE"
             line = f"{word} takes away an option that every run needs; to change it type {right}"
             raise UserError(line, kind="needed", key=key, right=right)
     elif typed.is_add():
-        right = word.lstrip("+")
+        right = shell_word(word.lstrip("+"))
         line = f"{word} adds an option that is there already; to change it type {right}"
         raise UserError(line, kind="there_already", key=key, right=right)
     elif "" in values_of(typed) and not group and key != "what":  # as a path it would be the current folder
@@ -191,7 +233,7 @@ def _check_added(key: str, first: Run, whole: DictConfig, verb: str, *, classes:
         options = group_options(whole, group, classes=classes, verb=verb)
         part, known = f"{group}.{name}".lstrip("."), options.kinds if options.grows else ()
         if options.owner and part not in first.keys and name not in (*known, *NO_OPTION_KEYS):
-            raise unknown_option(part, first.cfg, options)
+            raise unknown_option(part, first.cfg, options, verb=verb)
 
 
 def _kind(key: str, runs: Sequence[Run], whole: DictConfig | None, *, classes: bool) -> tuple[object, object]:

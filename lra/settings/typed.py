@@ -6,14 +6,21 @@ from collections.abc import Mapping
 from contextlib import suppress
 
 from hydra.core.override_parser.overrides_parser import OverridesParser
-from hydra.core.override_parser.types import ChoiceSweep, IntervalSweep, Override, Quote, QuotedString
+from hydra.core.override_parser.types import ChoiceSweep, IntervalSweep, Override, QuotedString
 from hydra.errors import HydraException
 
 from lra.base.arguments import as_typed
+from lra.base.command_line import override, shell_command, shell_word, typed_command
+from lra.base.paths import NAMED_GROUPS, conf_choices
 from lra.runs.flatten_settings import flatten
 from lra.types import UserError
 
 SWEEP = re.compile(r"(tag|interval|choice|range)\(")
+FIRST_OPTION = {  # what a word without a key is probably meant for
+    **dict.fromkeys(("evaluate", "diagnose", "export"), "run"),
+    **dict.fromkeys(("report", "publish"), "run_group"),
+    "check": "attention",
+}
 TIMES = "times"  # tag of an interval, or of choices, whose numbers are factors of the value that a run has without
 
 
@@ -24,8 +31,13 @@ def read_override(word: str, verb: str = "train") -> Override:
         UserError: for what is none, with what to type; `verb` is named in the example.
     """
     if "=" not in word and not word.startswith("~"):
-        line = f"{word!r} is no override; overrides are key=value, as in: lra {verb} task=listops"
-        raise UserError(line, kind="unknown_option", key=word)
+        choices = conf_choices()
+        meant = next((f"{group}={word}" for group in NAMED_GROUPS if word in choices.get(group, ())), None)
+        if meant is None and verb in FIRST_OPTION:
+            meant = override(FIRST_OPTION[verb], word)
+        right = typed_command(verb, meant or "task=listops", without=[word])
+        line = f"{word!r} is no override; overrides are key=value, {'type' if meant else 'as in'}: {right}"
+        raise UserError(line, kind="unknown_option", key=word, right=meant)
     try:
         return OverridesParser.create().parse_override(word)
     except HydraException as error:
@@ -38,10 +50,12 @@ def read_override(word: str, verb: str = "train") -> Override:
         if isinstance(options, dict):
             raise group_of_options(key, options) from error
         if SWEEP.match(value):
-            line = f"{word} cannot be read; an interval is {key}=interval(1e-4, 1e-2), and choices are {key}=a,b"
+            interval = shell_word(f"{key}=interval(1e-4, 1e-2)")
+            line = f"{word} cannot be read; an interval is {interval}, and choices are {key}=a,b"
             raise UserError(line, kind="wrong_value", key=key, value=value) from error
-        line = f"{word} cannot be read; put a value with special characters in quotes: \"{key}='{value}'\""
-        raise UserError(line) from error
+        right = shell_word(override(key, value))
+        line = f"{word} cannot be read; put a value with special characters in quotes: {right}"
+        raise UserError(line, kind="wrong_value", key=key, value=value, right=right) from error
 
 
 def values_of(override: Override) -> list[object]:
@@ -66,23 +80,18 @@ def words_of(override: Override) -> list[str]:
     return [with_value(override, value) for value in values_of(override)]
 
 
-def as_text(override: Override) -> str:
+def as_text(typed: Override) -> str:
     """Write the override with its numbers in quotes, so that Hydra takes them for texts: `run_group='2024'`."""
-    texts, values = override.get_value_string().split(","), values_of(override)
+    texts, values = typed.get_value_string().split(","), values_of(typed)
     if len(texts) != len(values):
-        return str(override.input_line)
+        return str(typed.input_line)
     numbers = [isinstance(value, int | float) for value in values]
     quoted = [f"'{text}'" if number else text for text, number in zip(texts, numbers, strict=True)]
-    return f"{override.get_key_element()}={','.join(quoted)}"
+    return f"{typed.get_key_element()}={','.join(quoted)}"
 
 
 def group_of_options(key: str, options: Mapping[str, object]) -> UserError:
     """The error for a dictionary in the place of a name, with the overrides that say the same."""
-    right = " ".join(f"{name}={value}" for name, value in flatten(options, f"{key}.").items())
+    right = shell_command(*(f"{name}={value}" for name, value in flatten(options, f"{key}.").items()))
     line = f"{key} is a group, which takes no dictionary; type its options one by one: {right}"
     return UserError(line, kind="wrong_value", key=key, value=options, right=right)
-
-
-def in_quotes(text: str) -> str:
-    """Quote a text as Hydra reads it, so that it may hold commas, brackets and spaces."""
-    return QuotedString(text, Quote.single).with_quotes()

@@ -16,9 +16,11 @@ from lra.results.reference import REFERENCES
 from lra.runs.collect import collect
 from lra.runs.groups import PUBLISHED
 from lra.runs.schema import Record
+from lra.settings.application import ONE_RUN_FLAGS
 from lra.settings.check import check_config
 from lra.settings.config import load_config
 from lra.settings.overrides import check_overrides
+from lra.settings.unknown_option import unknown_flag
 from lra.sweeps.grid import METHOD, Cell, make_cells, plain_words, run_of, space_of, spell_out_all
 from lra.sweeps.space import Space
 from lra.sweeps.tuned import TUNED, make_tuned_cells
@@ -187,8 +189,12 @@ def read_run_set(verb: str, words: Sequence[str], *, swept: str = "", second_swe
         UserError: for a wrong action, option or value.
     """
     flag = next((word for word in words if word.startswith("-")), None)
-    if flag:
+    if flag in ("-m", "--multirun") or (flag and flag.split("=")[0] in ONE_RUN_FLAGS):
         raise UserError(f"{flag} is not needed: several values multiply by themselves, as in seed=0,1,2")
+    if flag:
+        own_options = [str(name) for name in load_config(verb)]
+        rest = words[words.index(flag) :]
+        raise unknown_flag(rest, verb, f"{flag} is no flag of lra {verb}", load_config("train"), own_options)
     has_action = bool(words) and "=" not in words[0]
     if words[:1] in (["plan"], ["run"]):  # what follows imports torch, and composes a configuration for each cell
         make_console().print(f"lra {verb} {words[0]}: composing and checking the settings of the runs")
@@ -218,7 +224,8 @@ def read_run_set(verb: str, words: Sequence[str], *, swept: str = "", second_swe
     if tuned:
         others.remove(TUNED)
     overrides = [f"sweep={options.sweep}", *spell_out_all(options.sweep, others)]
-    _, *overrides = check_overrides("train", overrides, sweep=True, classes=options.what != "show")
+    names = [str(name) for name in load_config(verb)]
+    _, *overrides = check_overrides("train", overrides, sweep=True, classes=options.what != "show", own=names)
     command = f"{verb} {swept}".strip()
     _check_options(command, options)
     _check_one_table(verb, overrides)

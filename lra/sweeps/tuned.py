@@ -5,12 +5,12 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
+from lra.base.command_line import quoted_for_hydra
 from lra.results.tuning import Search, Trial
 from lra.runs.failure import read_failure
 from lra.runs.record import read_record
 from lra.runs.schema import Record
 from lra.settings.config import load_config
-from lra.settings.typed import in_quotes
 from lra.sweeps.grid import Cell, make_cells, plain_words, run_of, space_of, trials
 from lra.sweeps.space import Space
 from lra.types import UserError
@@ -53,7 +53,7 @@ def make_tuned_cells(sweep: str, words: Sequence[str]) -> list[Cell]:
 
 def _as_override(space: Space, budget: int, tried: int) -> str:
     """Write what the record of a tuned run says of the search."""
-    options = ",".join(f"{key.lstrip('+')}:{in_quotes(drawn)}" for key, drawn in space.options.items())
+    options = ",".join(f"{key.lstrip('+')}:{quoted_for_hydra(drawn)}" for key, drawn in space.options.items())
     return f"tuned={{space:'{space.hash}',options:{{{options}}},seed:{space.seed},budget:{budget},tried:{tried}}}"
 
 

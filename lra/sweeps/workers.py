@@ -56,12 +56,14 @@ def _wait(workers: Sequence[Child], console: Console) -> None:
 def _launch(sweep: str, words: list[str], workers: int, launcher: list[str], places: Sequence[str]) -> None:
     import hydra
 
+    from lra.base.command_line import quoted_for_hydra
     from lra.base.paths import conf_dir
-    from lra.settings.typed import in_quotes
 
     if not any("hydra/launcher=" in word for word in launcher):
         launcher = ["hydra/launcher=joblib", f"hydra.launcher.n_jobs={workers}", *launcher]
-    lists = [f"{key}=[{','.join(map(in_quotes, texts))}]" for key, texts in (("words", words), ("places", places))]
+    lists = [
+        f"{key}=[{','.join(map(quoted_for_hydra, texts))}]" for key, texts in (("words", words), ("places", places))
+    ]
     sys.argv = ["lra", "--multirun", f"of={sweep}", f"worker=range({workers})", *lists, *launcher]
     hydra.main(version_base="1.3", config_path=str(conf_dir()), config_name="worker")(work)()
 

@@ -17,11 +17,11 @@ import torch
 from omegaconf import DictConfig, OmegaConf
 
 from lra.base.arguments import check_choice
+from lra.base.command_line import quoted_for_hydra
 from lra.interop.files import CONFIG_JSON, SAFETENSORS, TORCH_FILE, read_json, read_tensors, read_torch_file
 from lra.interop.huggingface import TextModel, converted, import_transformers, known_architecture
 from lra.interop.nystromformer import TheirConfig, checked_config, landmark_length
 from lra.results.tables import TextTable
-from lra.settings.typed import in_quotes
 from lra.terminal.console import make_console
 from lra.terminal.fit_table import print_text_table
 from lra.types import UserError
@@ -43,7 +43,7 @@ def _quoted(word: str) -> str:
     text = word.removeprefix("text=")
     if len(text) > 1 and text[0] == text[-1] and text[0] in "'\"":
         return word
-    return f"text={in_quotes(text)}"
+    return f"text={quoted_for_hydra(text)}"
 
 
 def run(cfg: DictConfig) -> None:

@@ -16,6 +16,7 @@ from typing import Any
 
 from omegaconf import DictConfig
 
+from lra.base.command_line import quoted_for_hydra
 from lra.base.files import checked_name
 from lra.base.text import visible
 from lra.runs.collect import collect, describe
@@ -23,7 +24,6 @@ from lra.runs.files import BEST, CONFIG, CURVE, DATA, LAST, METRICS, RESULT, WAN
 from lra.runs.record import read_record, write_record
 from lra.runs.run_lock import RUNNER, TRAINING, RunLockedError, lock_run
 from lra.runs.schema import Record
-from lra.settings.typed import in_quotes
 from lra.terminal.console import make_console
 from lra.types import UserError
 
@@ -34,7 +34,7 @@ BEGUN = (BEST, LAST)  # where one of these is without a record, the run was begu
 def to_overrides(words: list[str]) -> list[str]:
     """Turn a leading path into `from=PATH`."""
     if words and "=" not in words[0] and not words[0].startswith("-"):
-        return [f"from={in_quotes(words[0])}", *words[1:]]
+        return [f"from={quoted_for_hydra(words[0])}", *words[1:]]
     return words
 
 

@@ -19,9 +19,9 @@ from pathlib import Path
 
 from omegaconf import DictConfig
 
+from lra.base.command_line import quoted_for_hydra
 from lra.base.paths import data_dir
 from lra.settings.config import default_choice
-from lra.settings.typed import in_quotes
 from lra.sweeps.group_to_read import with_group_found
 from lra.types import UserError
 from lra.verbs.show_choices import show_attentions, show_tasks
@@ -55,7 +55,7 @@ def to_overrides(words: list[str]) -> list[str]:
         raise UserError(line, kind="unknown_choice", key="what", value=wrong, right=SUBCOMMANDS)
     what, *rest = words
     if what == "runs" and rest and "=" not in rest[0] and not rest[0].startswith("-"):
-        rest[0] = f"file={in_quotes(rest[0])}"
+        rest[0] = f"file={quoted_for_hydra(rest[0])}"
     return [f"what={what}", *(with_group_found(rest) if what == "runs" else rest)]
 
 

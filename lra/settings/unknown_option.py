@@ -1,0 +1,194 @@
+"""The error for an option that is not there: what it was probably meant to be, or what there is."""
+
+import re
+from collections.abc import Sequence
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+import yaml
+from omegaconf import DictConfig, OmegaConf
+
+from lra.base.arguments import allows
+from lra.base.command_line import PLAIN_TEXT, shell_command
+from lra.base.paths import NO_OPTION_KEYS, conf_groups
+from lra.settings.added_keys import INSTEAD
+from lra.settings.declared import Options, declared_in_group, keys_of, trainers_own
+from lra.settings.other_words import (
+    ALIKE,
+    meant_by_letters,
+    meant_by_other_words,
+    phrase_for,
+    with_typed_value,
+    without_hyphens,
+)
+from lra.types import UserError
+
+MOST_LISTED = 24  # names that an error lists: every attention, but not every setting
+# Keys that nobody types: of the files behind `size=`, of a task's own facts, and of a run's folder.
+INTERNAL = re.compile(r"^(task\.(sizes|spec|codec|open_source)(\..*)?|paths\.run|tuned)$|(^|\.)(_\w+_|name)$")
+# What prints all options, for verbs other than those with one word and one configuration.
+ALL_OPTIONS = {
+    "show": "lra show model --cfg job prints all",
+    "bench": "lra bench step --cfg job prints all",
+    "bench_attention": "lra bench attention --help shows examples",
+    **{verb: f"lra {verb} --help shows examples" for verb in ("table", "compare", "tune", "sweep")},
+}
+
+
+def unknown_option(
+    key: str,
+    cfg: DictConfig,
+    options: Options,
+    *,
+    verb: str | None = None,
+    value: str | None = None,
+    own: Sequence[str] = (),
+    place: str = "",
+    advice: str | None = None,
+) -> UserError:
+    """The error for an option that is not there, or that nothing reads: with what it was meant to be, or with all.
+
+    Args:
+        key: the option.
+        cfg: a configuration.
+        options: those of the option's group.
+        verb: the verb that composed the configuration.
+        value: what was typed as its value.
+        own: options of the verb that was typed, where `cfg` is that of its runs.
+        place: where the option stands, if it was not typed.
+        advice: what to do, beside typing what is right; None: the command that prints all options.
+    """
+    group, _, name = key.rpartition(".")
+    if group == "trainer" and name in INSTEAD:
+        line = f"{key} is set by lra itself; type for example {INSTEAD[name]}"
+        return UserError(line, kind="unknown_option", key=key)
+    advice = advice or ALL_OPTIONS.get(verb or "train", f"lra {verb} --cfg job prints all")
+    node: Any = OmegaConf.select(cfg, group) if group else cfg
+    there = _names_in(node, name, options)
+    has_group = not group or isinstance(node, DictConfig)
+    addable = [*options.kinds, *(trainers_own() if group == "trainer" else ())] if options.grows and has_group else []
+    if name in addable:
+        line = f"{key} has no default; to add it type {with_typed_value(f'+{key}', value or 'VALUE')}"
+        return UserError(line, kind="unknown_option", key=key, right=f"+{key}")
+    known = [*own, *(other for other in keys_of(cfg) if other != key and _can_be_typed(other, cfg))]
+    right: str | None = _by_other_words(key, cfg, known, value)
+    if right is None and group and has_group:
+        right = _by_letters_in_group(key, cfg, there, addable, value)
+    hint: str | None = None if right else _phrase_hint(key, cfg)
+    lists_group = group and has_group and (options.owner or "name" in node)
+    if right is None and hint is None and not lists_group:
+        right = meant_by_letters(key, known)
+    if right is not None:
+        hint = f"did you mean {with_typed_value(right, value)}?"
+    elif hint is None and lists_group:
+        names = ", ".join(options.kinds if options.owner and options.grows else there)
+        hint = f"{options.owner or f'{group}={node.name}'} takes {names or 'no options'}"
+    elif hint is None:
+        takes = f"lra {(verb or 'train').replace('_', ' ')} takes {', '.join(known)}"
+        hint = takes if len(known) <= MOST_LISTED else "no name is like it"
+    return UserError(f"unknown option {key}{place}; {hint}; {advice}", kind="unknown_option", key=key, right=right)
+
+
+def _can_be_typed(key: str, cfg: DictConfig) -> bool:
+    """Tell whether an option is one that users type: of groups only those with files to choose from."""
+    return not INTERNAL.search(key) and (not isinstance(_as_written(cfg, key), dict) or key in conf_groups())
+
+
+def _as_written(cfg: DictConfig, key: str) -> Any:
+    """An option's value without what an interpolation stands for, as the option's place may be without its group."""
+    node: Any = OmegaConf.to_container(cfg)
+    for name in key.split("."):
+        node = node[name]
+    return node
+
+
+def _phrase_hint(key: str, cfg: DictConfig) -> str | None:
+    """What to type for what no single option says, in a configuration of a training."""
+    phrase = phrase_for(key) if "recipe" in cfg else None
+    return phrase and f"type {phrase}"
+
+
+def _names_in(node: Any, name: str, options: Options) -> list[str]:
+    """The other options that a group has, and takes."""
+    if not isinstance(node, DictConfig):
+        return []
+    others = [str(other) for other in node if other not in (name, *NO_OPTION_KEYS)]
+    return [other for other in others if not options.owner or other in options.kinds]
+
+
+def _by_other_words(key: str, cfg: DictConfig, known: list[str], value: str | None) -> str | None:
+    """The option that others call so: the first that may have the typed value, else the first."""
+    meant = meant_by_other_words(key, known)
+    read = _first_value(value)
+    fitting = (other for other in meant if read is None or fits(cfg, other, read))
+    return next(fitting, next(iter(meant), None))
+
+
+def _by_letters_in_group(
+    key: str, cfg: DictConfig, there: list[str], addable: list[str], value: str | None
+) -> str | None:
+    """The option of the same group that is most like an unknown one; with a plus where it has to be added."""
+    group, _, name = key.rpartition(".")
+    near = get_close_matches(name, [*there, *addable], cutoff=ALIKE)
+    read = _first_value(value)
+    fitting = (other for other in near if other not in there or read is None or fits(cfg, f"{group}.{other}", read))
+    best = next(fitting, next(iter(near), None))
+    return best and ("" if best in there else "+") + f"{group}.{best}"
+
+
+def _first_value(typed: str | None) -> object:
+    """The typed value, or the first of several, with its type."""
+    first = typed.split(",")[0] if typed else None
+    return yaml.safe_load(first) if first and PLAIN_TEXT.fullmatch(first) else first
+
+
+def fits(cfg: DictConfig, key: str, value: object) -> bool:
+    """Tell whether an option may have a value, by the option's declared type or that of its default."""
+    group, _, name = key.rpartition(".")
+    kind = declared_in_group(group).get(name)
+    if kind is not None:
+        return allows(kind, value)
+    default = _as_written(cfg, key)
+    unknown = default is None or (isinstance(default, str) and ("${" in default or default == "???"))
+    return unknown or isinstance(value, type(default))
+
+
+def unknown_flag(flags: Sequence[str], verb: str, trouble: str, cfg: DictConfig, own: Sequence[str] = ()) -> UserError:
+    """The error for `--task listops`, which is typed `task=listops`, and for what is no flag of any program.
+
+    Args:
+        flags: the words from the flag on.
+        verb: the verb that was typed.
+        trouble: what is wrong with the flag.
+        cfg: the configuration of the verb, or of its runs.
+        own: as in `unknown_option`.
+    """
+    word = without_hyphens(flags)
+    right = None
+    if word is not None:
+        key, _, value = word.partition("=")
+        known = [*own, *(other for other in keys_of(cfg) if _can_be_typed(other, cfg))]
+        meant = key if key in known else _by_other_words(key, cfg, known, value) or meant_by_letters(key, known)
+        right = meant and with_typed_value(meant, value)
+        phrase = None if right else _phrase_hint(key, cfg)
+        advice = phrase or (right and f"type {right}, without hyphens")
+    line = f"{trouble}; {(word and advice) or f'lra {verb} --help shows what there is'}"
+    return UserError(line, kind="unknown_option", key=" ".join(flags), right=right)
+
+
+def not_installed(group: str, name: str) -> str | None:
+    """Word what to type for a choice in a package that `lra new` has written below the current folder."""
+    for folder in (Path(name), Path()):
+        if (folder / name / "conf" / group / f"{name}.yaml").is_file() and (folder / "pyproject.toml").is_file():
+            place = f"./{name}" if folder.name else "."
+            return f"{place} is not installed; type: {shell_command('pip', 'install', '-e', place)}"
+    return None
+
+
+def nearest(word: str, known: list[str]) -> str:
+    """What a wrong word was meant to be, or may be."""
+    near = get_close_matches(word, known, n=1, cutoff=ALIKE)
+    if near:
+        return f"did you mean {near[0]}?"
+    return f"choose one of {', '.join(known)}" if len(known) <= MOST_LISTED else "no name is like it"
