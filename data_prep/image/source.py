@@ -15,7 +15,7 @@ from data_prep.builder import Row, RowsBuilder
 from data_prep.forms import CIFAR_BINARY as BINARY
 from data_prep.forms import CIFAR_ON_HUB as HUB
 from data_prep.forms import CIFAR_PYTHON as PYTHON
-from data_prep.forms import names_of
+from data_prep.forms import DOWNLOADED, GENERATED, names_of
 from data_prep.parquet import Parquet, is_parquet
 from data_prep.parquet import Row as ParquetRow
 from data_prep.png import decode_png
@@ -135,7 +135,7 @@ Krizhevsky}, institution={University of Toronto}, year={2009}}
 
 def open_source(request: Request) -> Source:
     """Open the source that the request names."""
-    path = locate(request, NAMES, archive=BINARY, generates=False)
+    path = locate(request, NAMES, archive=DOWNLOADED["image"], generates="image" in GENERATED)
     if path is None:
         splits = _with_dev(read_archive(write_stand_in(request.scratch, request.settings), request.tick))
         origin = "stand-in"

@@ -14,7 +14,7 @@ from data_prep.archives import Tick, read_files, write_tar
 from data_prep.builder import Row, RowsBuilder
 from data_prep.forms import IMDB as ARCHIVE
 from data_prep.forms import IMDB_ON_HUB as HUB
-from data_prep.forms import names_of
+from data_prep.forms import DOWNLOADED, GENERATED, names_of
 from data_prep.parquet import Parquet, is_parquet
 from data_prep.released_pickles import Pickles, is_pickle
 from data_prep.source import Request, Source, determine_origin, evenly_spaced, locate
@@ -91,7 +91,7 @@ Raymond E. Daly and Peter T. Pham and Dan Huang and Andrew Y. Ng and Christopher
 
 def open_source(request: Request) -> Source:
     """Open the source that the request names."""
-    path = locate(request, NAMES, archive=ARCHIVE, generates=False)
+    path = locate(request, NAMES, archive=DOWNLOADED["text"], generates="text" in GENERATED)
     if path is None:
         reviews = read_archive(write_stand_in(request.scratch, request.settings), request.tick)
         origin = "stand-in"

@@ -16,6 +16,8 @@ NO_TEXT = re.compile(r"(?i)[+-]?(\d[\d_]*(\.\d*)?|\.\d+)(e[+-]?\d+)?|[+-]?(inf|n
 # What a shell reads within double quotes, or bash as a command of its history.
 NOT_IN_DOUBLE_QUOTES = re.compile(r"[\"$`!]|\\(?!')")
 
+CONFIG_DIR_FLAGS = ("--config-dir", "-cd")
+
 _typed: list[str] = []  # the words of the command that this process runs, after `lra`
 
 
@@ -100,6 +102,15 @@ def typed_overrides(*keys: str) -> list[str]:
 def typed_words_after(word: str) -> list[str]:
     """What was typed behind the first such word, such as a mistyped verb; nothing where it was not typed."""
     return _typed[_typed.index(word) + 1 :] if word in _typed else []
+
+
+def typed_config_dirs() -> list[str]:
+    """The typed flags that add folders of settings, such as `--config-dir FOLDER`, for a command of another verb."""
+    flags: list[str] = []
+    for place, word in enumerate(_typed):
+        if word.partition("=")[0] in CONFIG_DIR_FLAGS or key_of(word) == "hydra.searchpath":
+            flags += _typed[place : place + 1 + (word in CONFIG_DIR_FLAGS)]
+    return flags
 
 
 def key_of(word: str) -> str:

@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 
+from lra.base.command_line import CONFIG_DIR_FLAGS
 from lra.base.paths import CONF_VARIABLE, environment, package_folder
 from lra.types import UserError
 
-FLAGS = ("--config-dir", "-cd")
 SEARCH_PATH = re.compile(r"\+{0,2}hydra\.searchpath=\[(.*)\]")
 
 
@@ -27,7 +27,7 @@ def split_config_dirs(words: Sequence[str]) -> tuple[list[str], list[str]]:
     for word in rest:
         flag, has_value, value = word.partition("=")
         search = SEARCH_PATH.fullmatch(word)
-        if flag in FLAGS:
+        if flag in CONFIG_DIR_FLAGS:
             folder = value if has_value else next(rest, "")
             if not folder:
                 raise UserError(f"{word} needs a folder that holds GROUP/NAME.yaml; type {flag} FOLDER")

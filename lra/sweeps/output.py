@@ -17,7 +17,7 @@ from lra.runs.schema import Record
 from lra.settings import config
 from lra.sweeps.run_set import RunSet
 from lra.terminal.console import make_console, out_path
-from lra.terminal.fit_table import print_text_table
+from lra.terminal.fit_table import print_prose, print_text_table
 from lra.types import UserError
 
 MOST_NOTE_LINES = 8  # of notes=short
@@ -60,6 +60,10 @@ def write_task_tables(run_set: RunSet, console: Console, kind: str, make_table: 
     that draws it; the files are named `NAME-TASK`.
     """
     records, written = run_set.records(), ""
+    if run_set.others:
+        print_others(run_set, console)
+        if format_of(run_set) == "terminal":  # a table of nothing says less
+            return
     by_task = {task: [record for record in records if record["identity"]["task"] == task] for task in run_set.tasks()}
     tables = {task: make_table(task, of_task, task_title(task, of_task)) for task, of_task in by_task.items()}
     if format_of(run_set) == "csv":  # one table, with one header
@@ -72,8 +76,32 @@ def write_task_tables(run_set: RunSet, console: Console, kind: str, make_table: 
             console.print()
         figures, undrawn = _draw(run_set, task, drawings)
         notes = (*run_set.unfinished_notes(task, by_task[task]), *provenance_notes(by_task[task]))
-        table = table.with_notes(*notes, *run_set.troubles, *undrawn)
+        table = table.with_notes(*no_record_notes(run_set), *notes, *run_set.troubles, *undrawn)
         written = write_table(run_set, console, f"{kind}-{task}", table, figures, above=written)
+
+
+def print_others(run_set: RunSet, console: Console) -> None:
+    """Say what is in the run group, where nothing is that was asked for, and the commands that show it.
+
+    A table that goes into a file, or another program, has this beside it, on standard error.
+    """
+    cfg = run_set.cells[0].cfg
+    asked = f"size={cfg.size.name} protocol={cfg.protocol.name} task={','.join(run_set.tasks())}"
+    lines = [f"{run_set.group} has nothing to show of {asked}. It has"]
+    for other in run_set.others:
+        lines += [f"  {other.contents}", f"    {other.command}"]
+    for line in [*map(visible, lines), *run_set.troubles]:
+        if format_of(run_set) == "terminal":
+            print_prose(console, line)
+        else:
+            print(line, file=sys.stderr)
+
+
+def no_record_notes(run_set: RunSet) -> list[str]:
+    """Word the command that makes records, for a table of a run group that has none at all."""
+    if run_set.has_records:
+        return []
+    return [f"No record yet: {run_set.run_command()} makes them."]
 
 
 def _draw(run_set: RunSet, task: str, drawings: dict[str, Draw]) -> tuple[list[Path], list[str]]:
