@@ -12,9 +12,9 @@ import tensorflow_datasets as tfds
 
 from data_prep.archives import Tick, read_files, write_tar
 from data_prep.builder import Row, RowsBuilder
+from data_prep.forms import DOWNLOADED, GENERATED, names_of
 from data_prep.forms import IMDB as ARCHIVE
 from data_prep.forms import IMDB_ON_HUB as HUB
-from data_prep.forms import DOWNLOADED, GENERATED, names_of
 from data_prep.parquet import Parquet, is_parquet
 from data_prep.released_pickles import Pickles, is_pickle
 from data_prep.source import Request, Source, determine_origin, evenly_spaced, locate

@@ -29,7 +29,8 @@ def with_group_found(words: Sequence[str]) -> list[str]:
     if is_path(typed) and not group.place.exists():
         names = [override("run_group", name) for name in nearest_groups(runs, typed)]
         right = names[0] if names else override("run_group", PUBLISHED_FOLDER)
-        line = f"{override('run_group', typed)}: no file or folder is there; type a path, or a run group: {shell_word(right)}"
+        line = f"{override('run_group', typed)}: no file or folder is there; type its path, or a run group, as"
+        line += f" {shell_word(right)}"
         raise UserError(line, kind="missing_file", key="run_group", value=typed, right=right)
     if group == (runs, typed):
         return list(words)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from lra.base.command_line import command, key_of, override, typed_config_dirs, typed_overrides
+from lra.base.command_line import command, override, typed_config_dirs, typed_overrides
 from lra.base.paths import conf_names
 from lra.base.text import visible
 from lra.results.reference import in_benchmark_order
@@ -41,9 +41,12 @@ class OtherRecords:
 
     @property
     def contents(self) -> str:
-        """How many there are of what: `2 records of size=short protocol=paper: listops (full), text (full)`."""
-        tasks = "; ".join(f"{task}: {', '.join(methods)}" for task, methods in self.methods.items())
-        return visible(f"{self.count} records of {self.kind}; {tasks}")
+        """How many there are of what: `2 records of size=short protocol=paper; listops, text: full, nystrom`."""
+        tasks: dict[str, list[str]] = defaultdict(list)  # by their methods
+        for task, methods in self.methods.items():
+            tasks[", ".join(methods)].append(task)
+        texts = [f"{', '.join(of_methods)}: {methods}" for methods, of_methods in tasks.items()]
+        return visible(f"{self.count} records of {self.kind}; {'; '.join(texts)}")
 
 
 def left_out(run_set: RunSet, records: Iterable[Record]) -> list[OtherRecords]:

@@ -8,6 +8,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
+from lra.base.command_line import typed_overrides
 from lra.base.files import NOT_WRITABLE, replace_text
 from lra.base.text import visible
 from lra.results.conditions import provenance_notes, task_title
@@ -15,6 +16,7 @@ from lra.results.tables import TextTable
 from lra.runs.groups import PUBLISHED, group_file
 from lra.runs.schema import Record
 from lra.settings import config
+from lra.sweeps.grid import METHOD
 from lra.sweeps.run_set import RunSet
 from lra.terminal.console import make_console, out_path
 from lra.terminal.fit_table import print_prose, print_text_table
@@ -86,15 +88,18 @@ def print_others(run_set: RunSet, console: Console) -> None:
     A table that goes into a file, or another program, has this beside it, on standard error.
     """
     cfg = run_set.cells[0].cfg
-    asked = f"size={cfg.size.name} protocol={cfg.protocol.name} task={','.join(run_set.tasks())}"
-    lines = [f"{run_set.group} has nothing to show of {asked}. It has"]
+    asked = [f"size={cfg.size.name}", f"protocol={cfg.protocol.name}", f"task={','.join(run_set.tasks())}"]
+    asked += typed_overrides(*METHOD, "seed")
+    lines = [f"{run_set.group} has no record to show of {' '.join(asked)}. It has:"]
     for other in run_set.others:
         lines += [f"  {other.contents}", f"    {other.command}"]
     for line in [*map(visible, lines), *run_set.troubles]:
-        if format_of(run_set) == "terminal":
-            print_prose(console, line)
-        else:
+        if format_of(run_set) != "terminal":
             print(line, file=sys.stderr)
+        elif line.startswith("    "):  # a command, which is to be copied, is in one line
+            console.print(line)
+        else:
+            print_prose(console, line)
 
 
 def no_record_notes(run_set: RunSet) -> list[str]:
@@ -116,12 +121,14 @@ def _draw(run_set: RunSet, task: str, drawings: dict[str, Draw]) -> tuple[list[P
     figures: list[Path] = []
     notes = []
     for name, draw in drawings.items():
+        path = group_file(run_set.group, f"{name}-{task}.png")
         try:
-            figures.append(draw(group_file(run_set.group, f"{name}-{task}.png")))
+            path.parent.mkdir(parents=True, exist_ok=True)  # of the project's records it is in the folder of runs
+            figures.append(draw(path))
         except OSError as error:
             if error.errno not in NOT_WRITABLE:
                 raise
-            notes.append(f"no figure {name}-{task}: {run_set.group} cannot be written")
+            notes.append(f"no figure {name}-{task}: {path.parent} cannot be written")
     return figures, notes
 
 

@@ -23,8 +23,8 @@ from lra.settings.config import load_config
 from lra.settings.overrides import check_overrides
 from lra.settings.typed import read_override, words_of
 from lra.settings.unknown_option import unknown_flag
-from lra.sweeps.group_to_read import folder_of_runs, no_records, with_group_found
 from lra.sweeps.grid import METHOD, Cell, make_cells, plain_words, run_of, space_of, spell_out_all
+from lra.sweeps.group_to_read import folder_of_runs, no_records, with_group_found
 from lra.sweeps.other_records import OtherRecords, all_there, left_out
 from lra.sweeps.space import Space
 from lra.sweeps.tuned import TUNED, make_tuned_cells

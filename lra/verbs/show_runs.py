@@ -22,6 +22,7 @@ from lra.terminal.fit_table import print_text_table
 from lra.training.curves import read_curves
 from lra.types import UserError
 
+NAMED_BY = ("a run is named by its hash and seed: lra evaluate run=HASH seed=SEED",)  # not a published record
 UNITS = ((86_400, "d"), (3600, "h"), (60, "min"))
 
 
@@ -59,7 +60,7 @@ def show_runs(cfg: DictConfig) -> None:
         title=f"{len(states)} runs {'in' if place.is_file() else 'below'} {place}",
         columns=("run", "hash", "seed", "state", "age", "group", "settings", "folder"),
         rows=rows,
-        notes=["a run is named by its hash and seed: lra evaluate run=HASH seed=SEED", *troubles],
+        notes=[*(NAMED_BY if any(state.folder.is_dir() for state in states) else ()), *troubles],
         optional=("folder", "settings", "group"),
         prose=("state", "group", "settings", "folder"),
     )
@@ -101,8 +102,8 @@ def _place(runs: Path, group: str | None, file: str | None) -> Path:
     if path.is_file() and path.suffix == PUBLISHED:
         return path
     if path.is_dir():
-        right = command("show runs", override("run_group", file if not here.exists() else here.absolute()))
-        raise UserError(f"{file} is a folder; type: {right}", kind="missing_file", key=file, right=right)
+        as_group = command("show runs", override("run_group", here.absolute() if here.exists() else file))
+        raise UserError(f"{file} is a folder; type: {as_group}", kind="missing_file", key=file, right=as_group)
     if path.exists():
         line = f"{file} is not a {PUBLISHED} file of published records; name one, or a folder of runs"
         raise UserError(line, kind="missing_file", key=file)
