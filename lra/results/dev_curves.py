@@ -16,9 +16,9 @@ from lra.results.convergence import (
 )
 from lra.results.tables import MISSING
 from lra.results.variants import group_by_variant
-from lra.runs.collect import collect, run_key
+from lra.runs.collect import collect
 from lra.runs.flatten_settings import hash_of
-from lra.runs.groups import PUBLISHED_FOLDER, shipped_records
+from lra.runs.groups import PUBLISHED_FOLDER
 from lra.runs.schema import DevCurve, Record
 
 STOP_IF_STUCK = "stop_if_stuck"  # a callback that may end a run early, but does not change its curve up to there
@@ -138,15 +138,9 @@ class Place(NamedTuple):
 
 
 def published_curves(runs: Path, settings_hash: str = "") -> list[Record]:
-    """Read the published records with a dev curve: all, or those of settings with a hash.
-
-    They are those below the folder of runs, and of other runs than these the project's own.
-    """
-    published: dict[tuple[object, ...], Record] = {}
-    for folder in dict.fromkeys((runs / PUBLISHED_FOLDER, shipped_records())):
-        for record in collect(folder, containing=settings_hash).records:
-            published.setdefault(run_key(record), record)
-    return [record for record in published.values() if has_judged_curve(record)]
+    """Read the published records with a dev curve below the folder of runs: all, or those of settings with a hash."""
+    published = collect(runs / PUBLISHED_FOLDER, containing=settings_hash).records
+    return [record for record in published if has_judged_curve(record)]
 
 
 def hash_without_stop(settings: Mapping[str, object]) -> str:
