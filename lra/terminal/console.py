@@ -174,22 +174,24 @@ def check_out(out: str | None, example: str, *, makes_folder: bool = False) -> N
     check_writable(path, out)
 
 
-def check_writable(path: Path, typed: str | None, key: str = "out") -> None:
+def check_writable(path: Path, typed: str | None, key: str = "out", *, example: str | None = None) -> None:
     """Refuse a file or folder that cannot be written, or made, before the work whose result it is.
 
     Args:
         path: the file or folder, which need not exist, nor the folders that it is in.
         typed: what was typed for it; None: nothing, the place is the command's own.
         key: the option that can name another.
+        example: a value of this option, for the error; None: the file's name, in the current folder.
     """
     there = next(folder for folder in path.parents if os.path.lexists(folder))
     if there.is_dir() and os.access(there, os.W_OK | os.X_OK):
         return
     trouble = "cannot be written" if there.is_dir() else "is no folder"
-    line = f"{there} {trouble}; name another place, such as {shell_word(override(key, path.name))}"
+    right = override(key, example or path.name)
+    line = f"{there} {trouble}; name another place, such as {shell_word(right)}"
     if typed is not None:
         line = f"{override(key, typed)}: {line}"
-    raise UserError(line, kind="not_writable", key=key, value=typed, right=override(key, path.name))
+    raise UserError(line, kind="not_writable", key=key, value=typed, right=right)
 
 
 def out_path(out: str) -> Path:

@@ -41,7 +41,7 @@ def run(cfg: DictConfig) -> None:
         raise UserError(line, kind="missing_option", key="name" if cfg.name is None else "run_group", right=right)
     name = checked_name(cfg.name, "name=", example="paper_table")
     runs, target = Path(cfg.paths.runs), Path(cfg.to).expanduser().absolute() / f"{name}{PUBLISHED}"
-    check_writable(target, str(cfg.to), "to")
+    check_writable(target, str(cfg.to), "to", example=PUBLISHED_FOLDER)
     seed = OmegaConf.select(cfg, "seed")
     place = runs / str(cfg.run_group) if cfg.run is None else find_run(str(cfg.run), runs, seed=seed)
     collection = collect(place) if place.exists() else Collection()

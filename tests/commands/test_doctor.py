@@ -24,7 +24,9 @@ def lines_of(capsys, *words: str) -> dict[str, str]:
     """The line of each fact about a task's data, by what it is about, such as `forms of text`."""
     capsys.readouterr()
     assert main(["doctor", *words]) == 0
-    lines = [line for line in capsys.readouterr().out.splitlines() if line[7:].strip().startswith(("forms", "prepared"))]
+    lines = [
+        line for line in capsys.readouterr().out.splitlines() if line[7:].strip().startswith(("forms", "prepared"))
+    ]
     return {line[7:30].strip(): line for line in lines}
 
 
