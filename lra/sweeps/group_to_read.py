@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from lra.base.command_line import command, key_of, override, shell_word, typed_command
+from lra.base.command_line import command, key_of, override, shell_word, typed_command, typed_overrides
 from lra.base.paths import runs_dir
 from lra.base.text import visible
 from lra.runs.groups import PUBLISHED_FOLDER, find_group, is_path, nearest_groups
@@ -50,21 +50,22 @@ def typed_text(key: str, words: Sequence[str]) -> str | None:
     return values[0] if len(values) == 1 and isinstance(values[0], str) else None
 
 
-def no_records(verb: str, place: Path, runs: Path, *, troubles: Sequence[str] = ()) -> UserError:
-    """The error for a run group without a record; it offers commands with the groups that have some.
+def no_records(verb: str, place: Path, *, troubles: Sequence[str] = ()) -> UserError:
+    """The error for a run group without a record; it offers commands with the user's groups that have some.
 
     Args:
         verb: the command, with the words behind it, as for `typed_command`.
         place: the group's folder or file.
-        runs: the folder of runs.
         troubles: a line for each record in it that is broken.
     """
+    runs = folder_of_runs(typed_overrides("paths.runs"))
     name = str(place.relative_to(runs)) if place.is_relative_to(runs) else place.name
     names = [other for other in nearest_groups(runs, name) if other != name][:MOST_OFFERED]
     right = [typed_command(verb, override("run_group", other)) for other in names]
     if not right:
-        published = typed_command(verb, override("run_group", PUBLISHED_FOLDER))
-        right = [command("train", "size=tiny", "logger=csv"), published]
+        right = [command("train", *typed_overrides("paths.runs"), "size=tiny", "logger=csv")]
+        if verb != "publish":
+            right.append(typed_command(verb, override("run_group", PUBLISHED_FOLDER)))
     what = "type: " if len(right) == 1 else "type one of: "
     line = "; ".join([f"no record is in {place}", *troubles, what + ", ".join(right)])
     return UserError(visible(line), kind="no_records", key=str(place), right=right)

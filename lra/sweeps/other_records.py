@@ -1,11 +1,8 @@
 """What a run group holds beside what a command shows of it, and the commands that show that."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from lra.base.command_line import command, override, typed_config_dirs, typed_overrides
 from lra.base.paths import conf_names
@@ -13,9 +10,7 @@ from lra.base.text import visible
 from lra.results.reference import in_benchmark_order
 from lra.runs.schema import Record
 from lra.sweeps.grid import METHOD
-
-if TYPE_CHECKING:
-    from lra.sweeps.run_set import RunSet
+from lra.sweeps.run_set import RunSet
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,14 +44,14 @@ class OtherRecords:
         return visible(f"{self.count} records of {self.kind}; {'; '.join(texts)}")
 
 
-def left_out(run_set: RunSet, records: Iterable[Record]) -> list[OtherRecords]:
+def left_out(run_set: RunSet) -> list[OtherRecords]:
     """Collect the records of each other size and protocol, and of each other task if the user typed none.
 
     The accuracy table shows all tasks.
     """
     every_task = run_set.verb == "table" or bool(run_set.typed_keys & {"task"})
     tasks, kinds = run_set.tasks(), defaultdict[str, list[Record]](list)
-    for record in records:
+    for record in run_set.group_records:
         identity = record["identity"]
         if not run_set.is_shown(record):
             kinds[_size_and_protocol(record)].append(record)
@@ -65,10 +60,10 @@ def left_out(run_set: RunSet, records: Iterable[Record]) -> list[OtherRecords]:
     return [_others(run_set, kind, of_kind) for kind, of_kind in sorted(kinds.items())]
 
 
-def all_there(run_set: RunSet, records: Iterable[Record]) -> list[OtherRecords]:
+def all_there(run_set: RunSet) -> list[OtherRecords]:
     """Collect all records by size and protocol, for a command that shows none of them."""
     kinds = defaultdict[str, list[Record]](list)
-    for record in records:
+    for record in run_set.group_records:
         kinds[_size_and_protocol(record)].append(record)
     return [_others(run_set, kind, of_kind) for kind, of_kind in sorted(kinds.items())]
 

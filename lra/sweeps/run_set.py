@@ -24,8 +24,7 @@ from lra.settings.overrides import check_overrides
 from lra.settings.typed import read_override, words_of
 from lra.settings.unknown_option import unknown_flag
 from lra.sweeps.grid import METHOD, Cell, make_cells, plain_words, run_of, space_of, spell_out_all
-from lra.sweeps.group_to_read import folder_of_runs, no_records, with_group_found
-from lra.sweeps.other_records import OtherRecords, all_there, left_out
+from lra.sweeps.group_to_read import no_records, typed_text, with_group_found
 from lra.sweeps.space import Space
 from lra.sweeps.tuned import TUNED, make_tuned_cells
 from lra.terminal.console import check_out, make_console, work_progress
@@ -47,10 +46,10 @@ class RunSet:
         sweeps: the overrides of every run, by the name of the sweep that brings the others.
 
     Attributes:
-        troubles: what `records` has left out, in a line each.
+        group_records: all records of the run group that `records` has read.
+        troubles: a line for each record in it that is broken.
         shows_a_part: whether `records` has left out methods or seeds of a task that is shown.
-        others: what else is in the run group, where `records` has found nothing to show.
-        has_records: whether `records` has found any at all.
+        shows_nothing: whether `records` has found nothing to show among them.
     """
 
     def __init__(
@@ -58,10 +57,9 @@ class RunSet:
     ):
         self.command, self.verb, self.options, self.launcher = command, command.split()[0], options, launcher
         self.sweeps, self._typed, self._overrides = sweeps, typed, sweeps[options.sweep]
+        self.group_records: list[Record] = []
         self.troubles: list[str] = []
-        self.shows_a_part = False
-        self.others: list[OtherRecords] = []
-        self.has_records = False
+        self.shows_a_part = self.shows_nothing = False
         self.cells: list[Cell] = []
         for sweep, words in sweeps.items():
             self.cells += make_tuned_cells(sweep, words) if TUNED in words else make_cells(sweep, words)
@@ -80,7 +78,8 @@ class RunSet:
 
     def run_command(self) -> str:
         """Word the command that runs these runs; those of a group that is only read would be of the usual one."""
-        is_read_only = self.group.suffix == PUBLISHED or not self.group.is_relative_to(folder_of_runs(self._typed))
+        name, typed = str(self.cells[0].cfg.run_group), typed_text("run_group", self._typed)
+        is_read_only = self.group.suffix == PUBLISHED or typed not in (None, name)  # a path, or the project's records
         return self.typed_command("run", without=["run_group"] if is_read_only else [])
 
     def space(self) -> Space:
@@ -114,11 +113,10 @@ class RunSet:
     def records(self) -> list[Record]:
         """Read the run group's valid records of this protocol and size.
 
-        `task=`, `seed=`, `attention=`, `mixer=` and `model=` select among them where they are typed. `troubles` gets a
-        line for each record that is broken, and for what else is left out.
+        `task=`, `seed=`, `attention=`, `mixer=` and `model=` select among them where they are typed.
         """
         collection = collect(self.group)
-        self.has_records = bool(collection.records)
+        self.group_records, self.troubles = collection.records, collection.troubles
         alike = [record for record in collection.records if self.is_shown(record)]
         shown = [record for record in alike if self.names_method_and_seed(record)]
         if self.verb == "tune":
@@ -126,10 +124,7 @@ class RunSet:
             shown = [record for record in shown if run_of(record) in runs]
         tasks = {record["identity"]["task"] for record in shown}
         self.shows_a_part = len(shown) < sum(record["identity"]["task"] in tasks for record in alike)
-        if any(self.can_show(record) and self._has_task(record) for record in shown):
-            self.troubles = [*collection.troubles, *(other.note for other in left_out(self, collection.records))]
-        else:
-            self.troubles, self.others = collection.troubles, all_there(self, collection.records)
+        self.shows_nothing = not any(self.can_show(record) and self._has_task(record) for record in shown)
         return shown
 
     def _has_task(self, record: Record) -> bool:
@@ -266,7 +261,7 @@ def read_run_set(verb: str, words: Sequence[str], *, swept: str = "", second_swe
         line += f"; type: {right[0]}, or to run: {right[1]}"
         raise UserError(line, kind="wrong_value", key="run_group", right=right)
     if options.what == "show" and _values("run_group", typed) and not group.exists():
-        raise no_records(f"{verb_words} show", group, folder_of_runs(typed))
+        raise no_records(f"{verb_words} show", group)
     cells = run_set.cells[:1] if options.what == "show" else run_set.cells  # `show` runs no cell
     with work_progress(make_console(), len(cells), in_pipe=options.what != "show") as advance:
         for cell in cells:
@@ -292,7 +287,7 @@ def _choose_family(options: DictConfig, words: Sequence[str]) -> None:
 def _check_options(verb_words: str, options: DictConfig) -> None:
     verb, *subcommand = verb_words.split()
     if options.what not in ACTIONS:
-        typed = [typed_command(verb, without=[options.what], flags=[*subcommand, action]) for action in ACTIONS]
+        typed = [typed_command(verb, without=["what", options.what], flags=[*subcommand, action]) for action in ACTIONS]
         line = f"{options.what!r} is no action; type one of: {', '.join(typed)}"
         raise UserError(line, kind="unknown_choice", key="what", value=options.what, right=typed)
     check_config(options, verb)

@@ -182,6 +182,9 @@ def check_writable(path: Path, typed: str | None, key: str = "out", *, example: 
         typed: what was typed for it; None: nothing, the place is the command's own.
         key: the option that can name another.
         example: a value of this option, for the error; None: the file's name, in the current folder.
+
+    Raises:
+        UserError: when what is there is no folder, or cannot be written.
     """
     there = next(folder for folder in path.parents if os.path.lexists(folder))
     if there.is_dir() and os.access(there, os.W_OK | os.X_OK):

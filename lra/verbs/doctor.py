@@ -21,7 +21,15 @@ import torch
 from omegaconf import DictConfig
 from rich.text import Text
 
-from lra.base.command_line import command, key_of, override, shell_command, typed_config_dirs, typed_overrides
+from lra.base.command_line import (
+    command,
+    key_of,
+    override,
+    shell_command,
+    typed_command,
+    typed_config_dirs,
+    typed_overrides,
+)
 from lra.base.paths import conf_dirs, conf_names, source_dirs
 from lra.base.text import size_text, visible
 from lra.build.store import data_found, how_to_get_data
@@ -66,8 +74,8 @@ def main(words: Sequence[str]) -> None:
     check_config(cfg, "doctor")
     (size, *more), tasks = _chosen("size", words) or [default_choice("size")], _chosen("task", words)
     if more:
-        right = command("doctor", *[word for word in words if key_of(word) != "size"], override("size", size))
-        line = f"size={size},{','.join(more)} names several; type a command for each: {right}"
+        right = [typed_command("doctor", override("size", each)) for each in (size, *more)]
+        line = f"size={size},{','.join(more)} names several; type a command for each: {', '.join(right)}"
         raise UserError(line, kind="several_values", key="size", right=right)
     _print([*_places(Path(cfg.paths.data)), *_data_of(tasks or conf_names("task"), size, Path(cfg.paths.data))])
 

@@ -56,4 +56,4 @@ def run(cfg: DictConfig) -> None:
         raise UserError(line, kind="missing_option", key="run", right=right)
     from lra.verbs.evaluate_run import evaluate_run  # torch: a mistyped word is told at once
 
-    evaluate_run(cfg)
+    evaluate_run(cfg, {key: cfg[key] for key in OF_TRAINER if cfg[key] is not None})

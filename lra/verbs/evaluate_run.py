@@ -1,5 +1,6 @@
 """The test of a trained run that `lra evaluate` prints."""
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import torch
@@ -18,12 +19,19 @@ from lra.terminal.console import make_console
 from lra.training.compiled import compile_model
 from lra.training.machine import autocast_context, prepare_machine, to_weight_dtype
 from lra.types import UserError, to_device
-from lra.verbs.evaluate import OF_TRAINER
 from lra.verbs.train_summary import print_predictions
 
 
-def evaluate_run(cfg: DictConfig) -> None:
-    """Test the run that `cfg.run` and `cfg.seed` name, and compare its accuracy with the recorded one."""
+def evaluate_run(cfg: DictConfig, trainer: Mapping[str, object]) -> None:
+    """Test the run that `cfg.run` and `cfg.seed` name, and compare its accuracy with the recorded one.
+
+    Args:
+        cfg: the configuration of `lra evaluate`.
+        trainer: options of the trainer that differ from those of the training.
+
+    Raises:
+        UserError: when there is no such run, or it has another accuracy.
+    """
     console = make_console()
     folder = find_run(str(cfg.run), Path(cfg.paths.runs), seed=OmegaConf.select(cfg, "seed"))
     trained = read_trained_config(folder, cfg.paths)
@@ -34,9 +42,8 @@ def evaluate_run(cfg: DictConfig) -> None:
         config.use_one_device(trained)
     if trained.trainer.get("data_on_device"):
         trained.trainer.data_on_device = False  # for one pass it need not be copied; the batches are the same
-    typed = {key: cfg[key] for key in OF_TRAINER if cfg[key] is not None}
-    if typed:
-        trained.trainer.update(typed)
+    if trainer:
+        trained.trainer.update(trainer)
         check_config(trained, None)
     correct = _correct(trained, folder)
     accuracy = correct.float().mean().item()

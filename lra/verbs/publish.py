@@ -46,7 +46,7 @@ def run(cfg: DictConfig) -> None:
     place = runs / str(cfg.run_group) if cfg.run is None else find_run(str(cfg.run), runs, seed=seed)
     collection = collect(place) if place.exists() else Collection()
     if not collection.records and cfg.run is None:
-        raise no_records("publish", place, runs, troubles=collection.troubles)
+        raise no_records("publish", place, troubles=collection.troubles)
     if not collection.records:
         line = "; ".join([f"no record is below {place}", *collection.troubles])
         raise UserError(line, kind="no_records", key=str(place))

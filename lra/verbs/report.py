@@ -88,7 +88,7 @@ def run(cfg: DictConfig) -> None:
     path = _page_path(cfg.out, group)
     collection = collect(group) if group.exists() else Collection()
     if not collection.records:
-        raise no_records("report", group, Path(cfg.paths.runs), troubles=collection.troubles)
+        raise no_records("report", group, troubles=collection.troubles)
     newest, kinds = max(map(finished_at, collection.records)), by_protocol_and_size(collection.records)
     published = published_curves(Path(cfg.paths.runs))
     runs, cells = run_lines(kinds, _diagnoses(collection, path.parent), published)

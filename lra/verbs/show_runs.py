@@ -40,7 +40,7 @@ def show_runs(cfg: DictConfig) -> None:
     published, troubles = ([], []) if place == runs else published_states(place)
     states += published
     if not states:
-        raise _nothing(place, runs, troubles)
+        raise _nothing(place, troubles)
     now, references = time.time(), published_curves(runs)
     rows = [
         [
@@ -113,13 +113,13 @@ def _place(runs: Path, group: str | None, file: str | None) -> Path:
     raise UserError(line, kind="missing_file", key=file, right=right)
 
 
-def _nothing(place: Path, runs: Path, troubles: list[str]) -> UserError:
+def _nothing(place: Path, troubles: list[str]) -> UserError:
     if troubles:
         line = f"no valid record is in {place}; {troubles[0]}"
     elif place.is_file():
         line = f"no record is in {place}; it may hold other measurements, such as speeds"
     else:
-        return no_records("show runs", place, runs)
+        return no_records("show runs", place)
     return UserError(line, kind="no_records", key=str(place))
 
 

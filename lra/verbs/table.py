@@ -29,7 +29,7 @@ from collections.abc import Sequence
 from rich.console import Console
 
 from lra.results.accuracy_table import accuracy_table
-from lra.sweeps.output import format_of, no_record_notes, plan_run_or_show, print_others, write_table
+from lra.sweeps.output import left_out_notes, no_record_notes, plan_run_or_show, says_what_is_there, write_table
 from lra.sweeps.run_set import RunSet, read_run_set
 
 
@@ -41,9 +41,7 @@ def main(words: Sequence[str]) -> None:
 def show(run_set: RunSet, console: Console) -> None:
     """Print the table of the group's records."""
     records = run_set.records()
-    if run_set.others:
-        print_others(run_set, console)
-        if format_of(run_set) == "terminal":
-            return
+    if says_what_is_there(run_set, console):
+        return
     table = accuracy_table(records, reference=run_set.options.reference, listed_tasks=run_set.tasks())
-    write_table(run_set, console, "table", table.with_notes(*no_record_notes(run_set), *run_set.troubles), [])
+    write_table(run_set, console, "table", table.with_notes(*no_record_notes(run_set), *left_out_notes(run_set)), [])
