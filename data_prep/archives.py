@@ -2,34 +2,61 @@
 
 Nothing is unpacked to disk. A member is refused if it is a link, if its path leads outside of the archive, if it is too
 large, if it has the name of another one or a name that cannot be printed, or if reading its header would need much
-memory or time. Links in a folder are followed within that folder.
+memory or time. Links in a folder are followed within that folder. What archivers add of their own is skipped.
 """
 
 from __future__ import annotations
 
+import bz2
 import codecs
 import gzip
 import io
+import lzma
 import os
 import re
 import tarfile
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path, PurePosixPath
-from typing import IO, cast
+from typing import IO, Protocol, cast
 
+from data_prep.first_bytes import HEAD_BYTES, form_of, is_tar, refuse_form
+from data_prep.xz import XzReader
+from lra.base.command_line import override
 from lra.base.files import regular_file
 from lra.base.text import visible
 from lra.types import UserError
 
 Tick = Callable[[int, int | None], None]  # reports progress: the amount done, and the total amount
 MB = 1_000_000
-BROKEN = (tarfile.TarError, EOFError, zlib.error)
+# What reading a damaged archive raises; gzip and bzip2 raise an OSError without a number, unlike the disk.
+BROKEN = (tarfile.TarError, EOFError, zlib.error, lzma.LZMAError, OSError)
 CHUNK_BYTES = 1 << 20
 LARGEST_HEADER_BYTES = 1 << 16  # for a header with a long name or with further facts about a file
 MOST_GLOBAL_FACTS = 64
+# Folders and files of archivers: extended headers that were unpacked as files, and what macOS adds.
+ARCHIVERS_OWN = re.compile(r"(?:.*/)?(?:PaxHeaders?(?:\.\d+)?|GNUSparseFile\.\d+|__MACOSX|\._[^/]*|\.DS_Store)(?:/.*)?")
 MOST_TIMES_LARGER, FREE_BYTES = 50, 1 << 26  # limit of the unpacked size; published archives grow 1 to 10 times
+
+
+class Stream(Protocol):
+    """What unpacked bytes are read from."""
+
+    def read(self, size: int, /) -> bytes:
+        """Read up to `size` bytes, none at the end."""
+
+
+OPENERS: Mapping[str, Callable[[IO[bytes], Path], Stream]] = {  # of compressions, by the name of their form
+    "gzip": lambda raw, path: cast("Stream", gzip.GzipFile(fileobj=raw)),
+    "bzip2": lambda raw, path: bz2.BZ2File(raw),
+    "xz": XzReader,
+    "lzma": XzReader,
+}
+
+
+def no_progress(done: int, total: int | None) -> None:
+    """Report no progress, in place of a `Tick` that does."""
 
 
 def read_files(
@@ -50,7 +77,7 @@ def read_files(
             )
         try:
             yield match, file.read()
-        except (*BROKEN, OSError) as error:
+        except BROKEN as error:
             raise broken(path, error) from error
 
 
@@ -68,8 +95,7 @@ def open_files(path: Path, pattern: re.Pattern[str], tick: Tick) -> Iterator[tup
         # Not tarfile's own gzip reader: it does not notice a stream that is cut off between two members.
         with (
             path.open("rb") as raw,
-            _unzipped(raw) as unzipped,
-            _open_tar(stream := _Bounded(raw, unzipped)) as archive,
+            _open_tar(stream := _Bounded(raw, _decompressed(raw, path))) as archive,
         ):
             names: set[str] = set()
             for member in archive:
@@ -79,7 +105,7 @@ def open_files(path: Path, pattern: re.Pattern[str], tick: Tick) -> Iterator[tup
                 if member.size < 0:
                     raise tarfile.ReadError(f"{visible(name)} has {member.size:,} bytes")
                 match = pattern.fullmatch(name)
-                if match is None:
+                if match is None or ARCHIVERS_OWN.fullmatch(name):
                     continue
                 if name in names or not name.isprintable():
                     raise tarfile.ReadError(f"{visible(name)} is there twice, or no name")
@@ -91,7 +117,7 @@ def open_files(path: Path, pattern: re.Pattern[str], tick: Tick) -> Iterator[tup
                 yield match, file, member.size
             while not stream.at_end and stream.read(CHUNK_BYTES):
                 pass  # read to the end, where gzip compares the checksum
-    except (*BROKEN, OSError) as error:
+    except BROKEN as error:
         raise broken(path, error) from error
 
 
@@ -122,7 +148,7 @@ class _Member(tarfile.TarInfo):
 class _Bounded:
     """The unpacked stream of an archive; raises an error if it becomes too long, or is read again after its end."""
 
-    def __init__(self, raw: IO[bytes], stream: IO[bytes]):
+    def __init__(self, raw: IO[bytes], stream: Stream):
         self.raw, self.stream = raw, stream
         self.unpacked_bytes, self.at_end = 0, False
 
@@ -138,10 +164,35 @@ class _Bounded:
         return content
 
 
-def _unzipped(raw: IO[bytes]) -> IO[bytes]:
-    zipped = raw.read(2) == b"\x1f\x8b"
+def _decompressed(raw: IO[bytes], path: Path) -> Stream:
+    """Return the stream of the tar in an open file, at its beginning.
+
+    Raises:
+        UserError: for a file that is no tar and holds none.
+    """
+    form = form_of(raw.read(HEAD_BYTES))
     raw.seek(0)
-    return cast("IO[bytes]", gzip.GzipFile(fileobj=raw)) if zipped else raw
+    if not form.archive:
+        raise refuse_form(str(path), form, "a tar archive")
+    stream = OPENERS[form.name](raw, path) if form.name in OPENERS else raw
+    head = b""
+    while len(head) < HEAD_BYTES and (content := stream.read(HEAD_BYTES - len(head))):
+        head += content
+    if not is_tar(head):
+        raise refuse_form(f"what is in {path}", form_of(head), "a tar archive")
+    return _Pushed(head, stream)
+
+
+class _Pushed:
+    """A stream whose first bytes were read already, and are given again."""
+
+    def __init__(self, head: bytes, stream: Stream):
+        self.head, self.stream = head, stream
+
+    def read(self, size: int) -> bytes:
+        """Read the next bytes, none at the end."""
+        content, self.head = self.head[:size], self.head[size:]
+        return content or self.stream.read(size)
 
 
 def _in_folder(path: Path, pattern: re.Pattern[str], tick: Tick) -> Iterator[tuple[re.Match[str], IO[bytes], int]]:
@@ -149,8 +200,9 @@ def _in_folder(path: Path, pattern: re.Pattern[str], tick: Tick) -> Iterator[tup
     for folder, _, names in _walk(path):
         for name in sorted(names):
             file = Path(folder, name)
-            match = pattern.fullmatch(f"{path.name}/{file.relative_to(path).as_posix()}")
-            if match is None:
+            inside = file.relative_to(path).as_posix()
+            match = pattern.fullmatch(f"{path.name}/{inside}")
+            if match is None or ARCHIVERS_OWN.fullmatch(inside):
                 continue
             if file.is_symlink():
                 refuse_outside(file, path)
@@ -206,11 +258,13 @@ def refuse_outside(path: Path, folder: Path) -> None:
         raise UserError(f"{path} is a link to nothing; remove it, or put there what it is to name")
 
 
-def innermost(path: Path, folder: str, parents: set[str]) -> str:
+def innermost(path: Path, parents: Mapping[str, str]) -> str:
     """Return the parent that is inside all others.
 
-    `folder` is a folder in `path`, such as `pathfinder32/curv_contour_length_14`; parents are what stands before it
-    where it was found, such as `lra_release/`.
+    Args:
+        path: an archive or a folder.
+        parents: what stands before a data set where it was found, such as `lra_release/`, and with it the folder of the
+            data, such as `lra_release/pathfinder32`.
 
     Raises:
         UserError: when one of them is not inside another.
@@ -218,11 +272,19 @@ def innermost(path: Path, folder: str, parents: set[str]) -> str:
     *outer, inner = sorted(parents, key=lambda parent: (len(parent), parent))
     for parent in outer:
         if not inner.startswith(parent):
-            raise UserError(
-                f"{path} has both {parent}{folder} and {inner}{folder}, and none is inside the other's parent; unpack"
-                f" it, and name the folder to read: source=/path/to/{inner}{folder.split('/')[0]}"
-            )
+            raise two_folders(path, [parents[parent], parents[inner]])
     return inner
+
+
+def two_folders(path: Path, folders: list[str]) -> UserError:
+    """Make the error for an archive or a folder that has the same data set in several folders."""
+    first, second = (folder or "." for folder in folders[:2])
+    if path.is_dir():  # the names of what is in a folder begin with its own
+        remedy = f"name one of them: {override('source', path.parent / second)}"
+    else:
+        remedy = f"unpack it, and name the folder to read: {override('source', f'/path/to/{second}')}"
+    line = f"{path} has both {first} and {second}, and none is inside the other's parent; {remedy}"
+    return UserError(line, kind="two_folders", key=str(path), value=folders)
 
 
 def _raise(error: OSError) -> None:
@@ -233,7 +295,7 @@ def broken(path: Path, error: Exception) -> Exception:
     """Make the error to raise for a broken archive; an error of the disk is returned unchanged."""
     if isinstance(error, OSError) and error.errno is not None:
         return error
-    return UserError(f"{path} is truncated, or no such archive ({error}); fetch it again")
+    return UserError(f"{path} is truncated or damaged ({error}); fetch it again", kind="damaged_archive", key=str(path))
 
 
 def write_tar(path: Path, files: dict[str, bytes]) -> Path:

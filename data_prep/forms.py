@@ -7,6 +7,8 @@ from pathlib import Path
 from data_prep.download import Archive
 from data_prep.parquet import names as cached
 from data_prep.released_pickles import names as pickles
+from lra.base.command_line import command, override, typed_overrides
+from lra.data.prepare_again import KEPT
 
 IMDB = Archive(
     name="aclImdb_v1.tar.gz",
@@ -133,4 +135,6 @@ def missing_data(task: str, folders: Iterable[Path]) -> Iterator[str]:
     yield f"size      {', '.join(f'{form.names[0]}: {form.size}' for form in fetched)}"
     yield f"address   {', '.join(form.address for form in fetched)}"
     yield f"searched  {', '.join(map(str, folders))}; more folders: export LRA_SOURCE_DIR=/path/to/folder"
-    yield f"then      lra prepare task={task}, or from any folder: lra prepare task={task} source=/data/{first}"
+    kept = [override("task", task), *typed_overrides("size", *(key for key in KEPT if key != "source"))]
+    anywhere = command("prepare", *kept, override("source", f"/data/{first}"))
+    yield f"then      {command('prepare', *kept)}, or from any folder: {anywhere}"

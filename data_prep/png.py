@@ -5,6 +5,7 @@ import io
 import numpy as np
 from PIL import Image, UnidentifiedImageError
 
+from data_prep.first_bytes import HEAD_BYTES, form_of, refuse_form
 from lra.types import UserError
 
 
@@ -22,4 +23,7 @@ def decode_png(content: bytes, name: str, *, side: int, mode: str) -> np.ndarray
     except (UnidentifiedImageError, Image.DecompressionBombError, OSError, SyntaxError, ValueError) as error:
         if isinstance(error, UserError):
             raise
+        form = form_of(content[:HEAD_BYTES])
+        if form.name != "png":
+            raise refuse_form(name, form, "a PNG") from error
         raise UserError(f"{name} is no PNG, or a broken one ({error}); fetch it again") from error

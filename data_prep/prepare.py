@@ -31,9 +31,12 @@ from rich.progress import (
 from data_prep.card import described, write_card
 from data_prep.forms import FORMS
 from data_prep.source import TFDS_SPLITS, Request, Source
+from lra.base.command_line import override
 from lra.base.files import delete_temporary, replaced_folder, restore_folder, unfinished_folder
 from lra.base.paths import source_dirs
-from lra.data.manifest import MANIFEST, check_request, read_manifest
+from lra.data.manifest import MANIFEST, read_manifest
+from lra.data.same_request import SOURCE_KEYWORDS, check_request
+from lra.data.source_content import content_of
 from lra.data.writer import Example, store_lock, write_store
 from lra.types import TaskSpec, UserError
 
@@ -41,6 +44,7 @@ if TYPE_CHECKING:  # it needs TFDS
     from data_prep.builder import RowsBuilder
 
 READ_ROWS = 256  # rows that are read together; reading single rows takes twice as long
+OWN_FOLDER = ("*/[!.]*", "*/*/[!.]*")  # files of a folder of the user's own, see data_prep/tokens/read_images.py
 PACKAGES = ("lra", "tensorflow-datasets", "array_record", "numpy")
 
 
@@ -116,7 +120,10 @@ def _make(
         split: _examples(builder, split, opened, bar, task) for split in opened.counts
     }
     if request.task in FORMS:
-        splits["train"] = _of_all_classes(splits["train"], request)
+        splits["train"] = _of_all_classes(splits["train"], request, opened.label_words)
+    place = Path(str(opened.facts.get("path")))
+    if request.task not in FORMS and place.is_dir():  # a folder of the user's own
+        opened.facts["content"] = content_of(place, OWN_FOLDER)
     manifest = write_store(
         folder,
         request.spec,
@@ -126,7 +133,7 @@ def _make(
         first_id=opened.first_id,
         facts={
             "origin": opened.origin(),
-            "asked": {"settings": request.settings, "source": request.source},
+            "asked": _asked(request),
             "source": opened.facts,
             "builder": f"{builder.info.full_name}",
             "versions": {package: importlib.metadata.version(package) for package in PACKAGES},
@@ -139,6 +146,14 @@ def _make(
     return manifest
 
 
+def _asked(request: Request) -> dict[str, object]:
+    """Return the request as the manifest records it."""
+    asked: dict[str, object] = {"settings": request.settings, "source": request.source}
+    if request.source not in SOURCE_KEYWORDS:
+        asked["source_path"] = str(Path(request.source).expanduser().resolve())
+    return asked
+
+
 def _examples(builder: RowsBuilder, split: str, source: Source, bar: Progress, task: TaskID) -> Iterator[Example]:
     records = builder.as_data_source(TFDS_SPLITS[split])
     for start in range(0, len(records), READ_ROWS):
@@ -147,17 +162,20 @@ def _examples(builder: RowsBuilder, split: str, source: Source, bar: Progress, t
         bar.advance(task, len(chunk))
 
 
-def _of_all_classes(examples: Iterable[Example], request: Request) -> Iterator[Example]:
+def _of_all_classes(examples: Iterable[Example], request: Request, words: tuple[str, ...] | None) -> Iterator[Example]:
     """Yield the training examples, and refuse them if a class has none: these cannot be the benchmark's."""
+    words = words or tuple(map(str, range(request.spec.num_classes)))
     missing = set(range(request.spec.num_classes))
     for example in examples:
         missing.discard(example[1])
         yield example
     if missing:
-        raise UserError(
-            f"source={request.source} has no train example of label {', '.join(map(str, sorted(missing)))}, but"
-            f" task={request.task} has labels 0 to {request.spec.num_classes - 1}; is a part of it missing?"
+        absent = [words[label] for label in sorted(missing)]
+        line = (
+            f"{override('source', request.source)} has no train example of label {', '.join(absent)}, but"
+            f" task={request.task} has {', '.join(words)}; is a part of it missing?"
         )
+        raise UserError(line, kind="missing_class", key="source", value=absent)
 
 
 def progress(console: Console) -> Progress:

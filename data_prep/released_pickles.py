@@ -13,8 +13,10 @@ from pathlib import Path
 import numpy as np
 
 from data_prep.archives import MB, refuse_outside
+from data_prep.first_bytes import HEAD_BYTES, form_of, refuse_form
 from data_prep.source import Request, determine_origin
-from data_prep.unpickle import elements
+from data_prep.unpickle import elements, with_text_keys
+from lra.base.files import regular_file
 from lra.data.manifest import SPLITS
 from lra.types import UserError
 
@@ -70,6 +72,10 @@ class Pickles:
                 raise UserError(f"{path.parent} has no {file.name}; put it beside {path.name}")
             if not path.is_symlink():
                 refuse_outside(file, path.parent)
+            with regular_file(file).open("rb") as opened:
+                form = form_of(opened.read(HEAD_BYTES))
+            if form.name != "pickle":
+                raise refuse_form(str(file), form, "a pickle")
         return cls(request=request, files=files, ids=ids, padding=padding, largest=largest)
 
     @staticmethod
@@ -92,7 +98,8 @@ class Pickles:
                 if number % ROWS_PER_TICK == 0:
                     self.request.tick(file.tell() // MB, total)
                 where = f"{path}, row {number}"
-                if not isinstance(row, dict) or row.keys() != wanted:
+                row = with_text_keys(row, where)
+                if row.keys() != wanted:
                     raise UserError(f"{where}: not a dictionary of {', '.join(sorted(wanted))}")
                 label, classes = row["label"], self.request.spec.num_classes
                 if type(label) not in (int, float) or label not in range(classes):

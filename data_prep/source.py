@@ -7,13 +7,16 @@ from typing import Any
 
 from data_prep.archives import Tick, refuse_outside
 from data_prep.download import MISSING, Archive, download
+from data_prep.first_bytes import HEAD_BYTES, form_of, refuse_form
+from lra.base.command_line import override
 from lra.base.files import regular_file, sha256
+from lra.data.same_request import SOURCE_KEYWORDS
+from lra.data.source_content import content_of
 from lra.data.writer import Example
 from lra.types import TaskSpec, UserError
 
 TFDS_SPLITS = {"train": "train", "dev": "validation", "test": "test"}  # TFDS's names of the splits
-SOURCE_KEYWORDS = ("auto", "download", "generate", "stand-in")  # any other value of `source=` is a path
-ZIP = b"PK\x03\x04"  # how such a file begins
+OWN_READERS = (".pickle", ".parquet")  # files that are no archives, and are read as what their names say
 TABLES = (".csv", ".tsv", ".json", ".jsonl")
 
 
@@ -60,6 +63,7 @@ class Source:
         dtype: type of the stored numbers.
         first_id: number to add to a stored number to get the token id.
         counts: number of examples of each split, in the order of the store.
+        label_words: the source's own words for the classes, such as `neg`, for errors; None: the classes' numbers.
     """
 
     origin: Callable[[], str]
@@ -69,6 +73,7 @@ class Source:
     dtype: type
     first_id: int
     counts: dict[str, int]
+    label_words: tuple[str, ...] | None = None
 
 
 def locate(
@@ -79,6 +84,7 @@ def locate(
     generates: bool,
     size_hint: str = "",
     holds: Callable[[Path], bool] = lambda path: True,
+    is_part: Callable[[Path], bool] = lambda path: False,
 ) -> Path | None:
     """Find the archive or folder to read, or download it; None: the data is to be generated, or a stand-in written.
 
@@ -88,6 +94,7 @@ def locate(
         generates: whether this task has a generator.
         size_hint: where no archive can be downloaded: size of the file that the user has to provide, for the error.
         holds: whether a file or folder of these names, found by `auto`, may hold this dataset.
+        is_part: whether a file is one of several that this task reads together.
 
     Raises:
         UserError: when nothing is found, the word in `source=` does not fit the task, or the file cannot be the
@@ -98,7 +105,9 @@ def locate(
         existing = (folder / name for folder in request.folders for name in names if (folder / name).exists())
         place = next(filter(holds, existing), None)
         if place is not None:
-            return _readable(place, str(place))
+            found = _readable(place, str(place))
+            _refuse_other_forms(found, request.task, names)
+            return found
         if generates or request.size == "tiny":
             return None
         word = "download"
@@ -122,31 +131,34 @@ def locate(
         )
     path = Path(word).expanduser()
     if not path.exists():
-        raise UserError(f"source={word} is not there; it may be {', '.join(names)}, or a folder that holds one")
+        line = f"{override('source', word)} is not there; it may be {', '.join(names)}, or a folder that holds one"
+        raise UserError(line, kind="missing_source", key="source", value=word)
     inside_path = [path / name for name in names if path.is_dir() and (path / name).exists()]
     named = path.name in names  # then a folder of such a name in it, as the benchmark's archive has, is a part of it
     inside = next((place for place in inside_path if not (named and place.is_dir())), None)
     if inside is not None:
         refuse_outside(inside, path)
-    found = _readable(inside or path, f"source={word}" if inside is None else str(inside))
-    _refuse_other_forms(found, request.task, names)
+    found = _readable(inside or path, override("source", word) if inside is None else str(inside))
+    if not is_part(found):
+        _refuse_other_forms(found, request.task, names)
     return found
 
 
 def _refuse_other_forms(path: Path, task: str, names: tuple[str, ...]) -> None:
-    """Refuse what cannot be the benchmark's by its form: a zip, and a single table, which has no splits."""
-    if path.is_dir():
+    """Refuse what cannot be the benchmark's by its form: what is no tar, and a single table, which has no splits."""
+    if path.is_dir() or path.suffix in OWN_READERS:
         return
+    wanted = f"{names[0]}, or the folder that holds its files"
     with path.open("rb") as file:
-        zipped = file.read(len(ZIP)) == ZIP
-    if zipped:
-        raise UserError(f"{path} is a zip, which is not read; unpack it, and name its folder: source=/path/to/folder")
-    if path.suffix in TABLES:
-        raise UserError(
-            f"{path} is a single table, without the splits of task={task}, so no result on it can be compared;"
-            f" source= wants {names[0]}, or the folder that holds its files; a table as a task of your own:"
-            " docs/your_data.md"
+        form = form_of(file.read(HEAD_BYTES))
+    if path.suffix in TABLES and form.name in ("text", "unknown"):  # unknown: in another encoding
+        line = (
+            f"{path} is a single table, without the splits of task={task}, so no result on it can be compared; source="
+            f" wants {wanted}; a table as a task of your own: docs/your_data.md"
         )
+        raise UserError(line, kind="wrong_form", key=str(path), value="table")
+    if not form.archive:
+        raise refuse_form(str(path), form, f"a tar archive: source= wants {wanted}")
 
 
 def _readable(path: Path, shown_as: str) -> Path:
@@ -162,6 +174,7 @@ def determine_origin(
     benchmark: dict[str, int],
     *,
     files: Iterable[Path] = (),
+    patterns: Iterable[str] = (),
     whole_is: str = "unverified",
 ) -> tuple[str, dict[str, object]]:
     """Decide the origin of an archive or folder, and collect facts about it for the manifest.
@@ -175,12 +188,13 @@ def determine_origin(
         counts: number of examples in each split.
         benchmark: the benchmark's number of examples in each split.
         files: files in the folder whose hashes are among the facts.
+        patterns: glob patterns of the files in the folder, where they are many, that have one hash together.
         whole_is: the origin of data with the benchmark's number of examples, where no hash is published for its form.
 
     Raises:
         UserError: for another hash or another number of examples, if `verify` is True.
     """
-    remedy = "is it truncated, or another file? To take it as it is: verify=false"
+    remedy = f"is it truncated, or another file? To take it as it is: {override('verify', False)}"
     facts: dict[str, object] = {"path": str(path.resolve())}
     if hashes := {file.name: sha256(file) for file in files}:
         facts["files"] = hashes
@@ -191,19 +205,18 @@ def determine_origin(
             assert counts == benchmark, f"{path}: {counts}"
             return "official", facts
         if official and request.verify:
-            raise UserError(
-                f"{path} has sha256 {digest[:12]}…, published is {official[0].sha256[:12]}…; {remedy}"
-                " (then 'unverified')"
-            )
-    if counts == benchmark:
-        return whole_is, facts
-    if request.verify:
+            line = f"{path} has sha256 {digest[:12]}…, published is {official[0].sha256[:12]}…; {remedy}"
+            raise UserError(f"{line} (then 'unverified')", kind="other_hash", key=str(path), right="verify=false")
+    if counts != benchmark and request.verify:
         split = next(name for name, count in benchmark.items() if counts.get(name) != count)
-        raise UserError(
+        line = (
             f"{path} has {counts.get(split, 0):,} {split} examples, the benchmark {benchmark[split]:,};"
             f" {remedy} (then 'stand-in': no table shows it)"
         )
-    return "stand-in", facts
+        raise UserError(line, kind="other_counts", key=str(path), value=counts.get(split, 0), right="verify=false")
+    if path.is_dir() and (patterns := tuple(patterns)):
+        facts["content"] = content_of(path, patterns)
+    return whole_is if counts == benchmark else "stand-in", facts
 
 
 def evenly_spaced(count: int, chosen: int) -> list[int]:

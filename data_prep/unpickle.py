@@ -1,15 +1,15 @@
 """Read pickles of numbers, texts, lists, dictionaries and numpy arrays, without running any code that they name.
 
 This reads the operations itself. The names of numpy's functions that make arrays stand for functions of this file, and
-any other name or operation is refused. A part may be used again only if it is a short text, a name or a type of
-numbers. So lists that contain each other do not grow, and nothing is kept of an element that was handed on.
+any other name or operation is refused. A part may be used again only if it is a short text, a number, a name or a type
+of numbers. So lists that contain each other do not grow, and nothing is kept of an element that was handed on.
 """
 
 import math
 import pickletools
 import re
 import struct
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import IO, Any
 
 import numpy as np
@@ -31,10 +31,16 @@ TEXTS = {  # how the length is written; Python 2 wrote the last two
 TUPLES = {"TUPLE1": 1, "TUPLE2": 2, "TUPLE3": 3}
 PUTS, GETS = {"BINPUT": "<B", "LONG_BINPUT": "<I"}, {"BINGET": "<B", "LONG_BINGET": "<I"}
 TYPE_OF_NUMBERS = re.compile(r"[iu][1248]|f[248]|b1")
+TYPE_OF_OBJECTS = re.compile(rf"{TYPE_OF_NUMBERS.pattern}|O8|[US]\d{{1,4}}")  # of arrays that `np.save` has pickled
+PROTOCOLS_OF_TEXT = ("PUT", "GET", "INT", "LONG", "STRING", "UNICODE", "FLOAT", "DICT", "LIST")
 
 
 class WrongPickleError(Exception):
-    """A pickle does what no file of numbers does, or is damaged."""
+    """A pickle does what no file of numbers does, or is damaged; `kind` is that of the user's mistake, if it is one."""
+
+    def __init__(self, line: str, *, kind: str | None = None):
+        super().__init__(line)
+        self.kind = kind
 
 
 class _Name(str):
@@ -44,15 +50,23 @@ class _Name(str):
 class _Type:
     """A type of numbers; its order of bytes comes after it is made."""
 
+    allowed = TYPE_OF_NUMBERS
+
     def __init__(self, code: str | bytes, *_: object):
         text = code.decode("latin1") if isinstance(code, bytes) else code
-        if not TYPE_OF_NUMBERS.fullmatch(text):
+        if not self.allowed.fullmatch(text):
             raise WrongPickleError(f"it has an array of {text!r:.{LETTERS}}, which are no numbers")
         self.dtype = np.dtype(text)
 
     def build(self, state: tuple[Any, ...]) -> None:
         order: Any = state[1] if isinstance(state[1], str) else state[1].decode()
         self.dtype = self.dtype.newbyteorder(order)
+
+
+class _ObjectType(_Type):
+    """A type of numbers, texts or objects."""
+
+    allowed = TYPE_OF_OBJECTS
 
 
 class _Array:
@@ -66,13 +80,23 @@ class _Array:
         self.numbers = _array(raw, kind, shape, "F" if in_columns else "C").numbers
 
 
-def _array(raw: bytes, kind: _Type, shape: tuple[int, ...], order: str) -> _Array:
-    if order != "C" or not all(isinstance(size, int) and size >= 0 for size in shape):
+def _array(raw: Any, kind: _Type, shape: tuple[int, ...], order: str) -> _Array:
+    if order not in ("C", "F") or not all(isinstance(size, int) and size >= 0 for size in shape):
         raise WrongPickleError(f"it has an array of the shape {shape!r:.{LETTERS}} in order {order!r:.9}")
-    if len(raw) != math.prod(shape) * kind.dtype.itemsize:
-        raise WrongPickleError(f"it has {len(raw):,} bytes for an array of the shape {shape!r:.{LETTERS}}")
+    has_objects = kind.dtype.hasobject
+    if isinstance(raw, list) != has_objects or len(raw) != math.prod(shape) * (
+        1 if has_objects else kind.dtype.itemsize
+    ):
+        what = "objects" if isinstance(raw, list) else "bytes"
+        raise WrongPickleError(f"it has {len(raw):,} {what} for an array of the shape {shape!r:.{LETTERS}}")
     array = _Array()
-    array.numbers = np.frombuffer(raw, kind.dtype).reshape(shape)
+    if has_objects:  # whose list is in the order of rows, whatever the array's
+        objects = np.empty(len(raw), object)
+        for number, part in enumerate(raw):
+            objects[number] = part
+        array.numbers = objects.reshape(shape)
+    else:
+        array.numbers = np.frombuffer(raw, kind.dtype).reshape(shape, order=order)  # type: ignore[call-overload]
     return array
 
 
@@ -87,8 +111,11 @@ FUNCTIONS: dict[str, Callable[..., object]] = {
     "numpy.core.multiarray._reconstruct": _Array,
     "numpy.core.multiarray.scalar": _scalar,
     "numpy.core.numeric._frombuffer": _array,
-    "_codecs.encode": lambda text, _: text.encode("latin1"),  # bytes in protocol 2
+    "_codecs.encode": lambda text, _: text.encode("latin1"),  # bytes in protocol 2, none of them as:
+    "__builtin__.bytes": lambda: b"",
+    "builtins.bytes": lambda: b"",
 }
+OBJECT_FUNCTIONS = {**FUNCTIONS, "numpy.dtype": _ObjectType}
 KNOWN_NAMES = {*FUNCTIONS, "numpy.ndarray"}
 
 
@@ -97,8 +124,8 @@ class _Outer(list[Any]):
 
 
 class _Reader:
-    def __init__(self, file: IO[bytes], *, hand_on: bool):
-        self.file = file
+    def __init__(self, file: IO[bytes], *, hand_on: bool, functions: Mapping[str, Callable[..., object]]):
+        self.file, self.functions = file, functions
         self.stack: list[Any] = []
         self.outer: list[Any] | None = _Outer() if hand_on else None
         self.marks: list[int] = []  # how many parts were on the stack
@@ -162,9 +189,9 @@ class _Reader:
             stack.append(self._name(name == "GLOBAL"))
         elif name == "REDUCE":
             function, arguments = self._pop(2)
-            if not isinstance(function, _Name) or function not in FUNCTIONS or not isinstance(arguments, tuple):
+            if not isinstance(function, _Name) or function not in self.functions or not isinstance(arguments, tuple):
                 raise WrongPickleError(f"it calls {function!r:.{LETTERS}}")
-            stack.append(FUNCTIONS[function](*arguments))
+            stack.append(self.functions[function](*arguments))
         elif name == "BUILD":
             (state,) = self._pop(1)
             self._last(_Type | _Array).build(state)
@@ -172,6 +199,9 @@ class _Reader:
             stack.append(int.from_bytes(self._bytes(self._number("<B")), "little", signed=True))
         elif name in ("PROTO", "FRAME"):
             self._number("<B" if name == "PROTO" else "<Q")
+        elif name in PROTOCOLS_OF_TEXT:
+            line = f"it has a {name}, as of pickle's protocols 0 and 1, which are not read; write it anew in protocol 4"
+            raise WrongPickleError(line, kind="pickle_protocol")
         else:
             raise WrongPickleError(f"it has a {name}, which no file of numbers has")
 
@@ -227,7 +257,7 @@ class _Reader:
         self.puts += 1
         part = self._last(object)
         short = isinstance(part, str | bytes) and len(part) <= MOST_KEPT_LETTERS
-        if (short or isinstance(part, _Type)) and len(self.kept) < MOST_KEPT:
+        if (short or isinstance(part, _Type | int | float)) and len(self.kept) < MOST_KEPT:
             self.kept[number] = part
         else:
             self.kept.pop(number, None)
@@ -247,11 +277,13 @@ def _plain(part: Any) -> Any:
     return part.numbers
 
 
-def _checked(file: IO[bytes], where: str, *, hand_on: bool) -> Iterator[Any]:
+def _checked(
+    file: IO[bytes], where: str, *, hand_on: bool, functions: Mapping[str, Callable[..., object]] = FUNCTIONS
+) -> Iterator[Any]:
     try:
-        yield from _Reader(file, hand_on=hand_on).run()
+        yield from _Reader(file, hand_on=hand_on, functions=functions).run()
     except WrongPickleError as error:
-        raise UserError(f"{where} is refused: {error}") from error
+        raise UserError(f"{where} is refused: {error}", kind=error.kind, key=where) from error
     except (ValueError, TypeError, AttributeError, IndexError, OverflowError, RecursionError) as error:
         reason = f"{type(error).__name__}: {error}"  # a forged pickle gives numpy any arguments
         raise UserError(f"{where} is refused: {reason:.{2 * LETTERS}}") from error
@@ -265,6 +297,30 @@ def unpickle(file: IO[bytes], where: str) -> Any:
     """
     (whole,) = _checked(file, where, hand_on=False)
     return whole
+
+
+def unpickle_objects(file: IO[bytes], where: str) -> Any:
+    """Read a whole pickle as `unpickle`, which may have arrays of texts and of objects too, as `np.save` writes them.
+
+    Raises:
+        UserError: as `unpickle`.
+    """
+    (whole,) = _checked(file, where, hand_on=False, functions=OBJECT_FUNCTIONS)
+    return whole
+
+
+def with_text_keys(part: Any, where: str) -> dict[str, Any]:
+    """Return a dictionary with its keys as texts; those that Python 2 wrote are bytes.
+
+    Raises:
+        UserError: for what is no dictionary, and for a key that is there in both forms.
+    """
+    if not isinstance(part, dict):
+        raise UserError(f"{where} is refused: it is no dictionary, but {type(part).__name__}", key=where)
+    named = {key.decode("latin1") if isinstance(key, bytes) else key: value for key, value in part.items()}
+    if len(named) != len(part):
+        raise UserError(f"{where} is refused: it has a key as a text and as bytes", key=where)
+    return named
 
 
 def elements(file: IO[bytes], where: str) -> Iterator[Any]:

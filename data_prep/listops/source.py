@@ -11,6 +11,7 @@ import tensorflow_datasets as tfds
 from data_prep.archives import Tick
 from data_prep.builder import Row, RowsBuilder
 from data_prep.forms import GENERATED, names_of
+from data_prep.left_out import beyond_size, left_out_facts
 from data_prep.listops import tsv
 from data_prep.listops.evaluation import check_length, checked_rows
 from data_prep.listops.generator import generate
@@ -75,6 +76,7 @@ def open_source(request: Request) -> Source:
             whole = {split: partial(tsv.read, file, **limits) for split, file in files.items()}
         chosen = {split: evenly_spaced(rows_of_file[split], counts[split]) for split in SPLITS}
         counts = {split: len(numbers) for split, numbers in chosen.items()}
+        facts |= left_out_facts(beyond_size(request, rows_of_file, counts))
         rows = {split: partial(_chosen, part, set(chosen[split])) for split, part in whole.items()}
     named = {split: partial(_named, part) for split, part in rows.items()}
     return Source(

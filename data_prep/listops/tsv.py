@@ -39,13 +39,13 @@ def find(path: Path, scratch: Path, tick: Tick) -> dict[str, Path]:
 
 def _unpacked(path: Path, scratch: Path, tick: Tick) -> Path:
     """Unpack the three files of an archive; of folders inside each other, the innermost has them."""
-    parents: set[str] = set()
+    parents: dict[str, str] = {}
     inner = ""
     for match, file, size in open_files(path, IN_ARCHIVE, tick):
         parent = match.group(1)
         if parent not in parents:
-            parents.add(parent)
-            inner = innermost(path, FOLDER, parents)
+            parents[parent] = match.string.rpartition("/")[0]
+            inner = innermost(path, parents)
             if inner == parent:  # what was unpacked is of a folder around this one
                 for name in FILES.values():
                     (scratch / name).unlink(missing_ok=True)

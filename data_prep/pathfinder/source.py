@@ -12,12 +12,14 @@ import torch
 
 from data_prep.builder import Row, Rows, RowsBuilder
 from data_prep.forms import GENERATED
+from data_prep.left_out import check_left_out, left_out_facts
 from data_prep.pathfinder import release
 from data_prep.pathfinder.designs import Design, pathfinder16, pathfinder32, pathfinder128
 from data_prep.pathfinder.generator import generate_many
 from data_prep.png import decode_png
 from data_prep.released_pickles import Pickles, is_pickle, names
 from data_prep.source import Request, Source, determine_origin, evenly_spaced, locate
+from lra.base.command_line import override
 from lra.data.codec import FIRST_ID, encode_pixels
 from lra.data.manifest import SPLITS
 from lra.data.pathfinder import VERSION
@@ -85,6 +87,11 @@ def open_source(request: Request) -> Source:
     settings = request.settings
     drawn_side, difficulty = settings["drawn_side"], settings["difficulty"]
     design = _design(drawn_side, difficulty)
+    if drawn_side not in DESIGNS and request.source not in ("auto", "generate"):
+        raise UserError(
+            f"{override('source', request.source)} cannot have images of {drawn_side} × {drawn_side} pixels, which the"
+            " benchmark has none of: leave source= out, they are generated"
+        )
     folders = ("lra_release", f"pathfinder{drawn_side}", "lra_release.gz") if drawn_side in DESIGNS else ()
     pickled = f"pathfinder{PICKLED_SIDE}-{release.FOLDERS[difficulty]}"
     path = locate(
@@ -95,11 +102,6 @@ def open_source(request: Request) -> Source:
         generates="pathfinder" in GENERATED,
         holds=partial(_may_hold, side=drawn_side),
     )
-    if path is not None and drawn_side not in DESIGNS:
-        raise UserError(
-            f"source={request.source} cannot have images of {drawn_side} × {drawn_side} pixels, which the benchmark has"
-            " none of: leave source= out, they are generated"
-        )
     if path is not None and is_pickle(path):
         return _open_pickles(request, path, pickled)
     if path is None:
@@ -108,8 +110,17 @@ def open_source(request: Request) -> Source:
         images: MakeImages = partial(generate_many, design, settings["data_seed"])
     else:
         released = release.read(path, side=drawn_side, difficulty=difficulty, tick=request.tick)
-        rows = released.rows
-        origin, facts = determine_origin(request, path, (), {"all": len(rows) + released.empty}, BENCHMARK)
+        rows, left_out = released.rows, released.left_out()
+        check_left_out(request, path, len(rows), left_out)
+        origin, facts = determine_origin(
+            request,
+            path,
+            (),
+            {"all": len(rows) + released.empty},
+            BENCHMARK,
+            patterns=released.patterns(path),
+        )
+        facts |= left_out_facts(left_out)
         facts |= {"folder": released.folder, "folders_left_out": released.folders_left_out}
         facts["empty_files_skipped"] = released.empty
         if request.size != "full":

@@ -4,6 +4,7 @@ The files have no header, no quoting, and five columns: label (0.0 or 1.0), two 
 over 8 GB, so only one line is in memory. The bytes of a document are stored where it comes first.
 """
 
+import glob
 import hashlib
 import random
 import re
@@ -15,9 +16,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import tensorflow_datasets as tfds
 
-from data_prep.archives import BROKEN, broken, lines, open_files
+from data_prep.archives import BROKEN, broken, lines, no_progress, open_files
 from data_prep.builder import Row, RowsBuilder
 from data_prep.forms import GENERATED, names_of
+from data_prep.left_out import beyond_size, left_out_facts
 from data_prep.released_pickles import Pickles, is_pickle
 from data_prep.source import Request, Source, determine_origin, locate
 from lra.data.retrieval import VERSION
@@ -48,8 +50,7 @@ def read_pairs(path: Path, split: str) -> Iterator[Pair]:
         UserError: with file and line, for a line that is not `label⇥name⇥name⇥text⇥text`; when the file is missing.
     """
     name = FILES[split]
-    pattern = re.compile(rf"(?:.*/)?{re.escape(name)}")
-    for match, file, _ in open_files(path, pattern, lambda done, total: None):
+    for match, file, _ in open_files(path, _pattern(name), no_progress):
         try:
             for number, line in enumerate(lines(file, LONGEST_LINE_BYTES), start=1):
                 yield _pair(line, f"{path}: {match.string}, line {number}")
@@ -57,6 +58,10 @@ def read_pairs(path: Path, split: str) -> Iterator[Pair]:
             raise broken(path, error) from error
         return
     raise UserError(f"{path} holds no {name}; source= wants lra_release.gz, lra_release, or its folder tsv_data")
+
+
+def _pattern(name: str) -> re.Pattern[str]:
+    return re.compile(rf"(?:.*/)?{re.escape(name)}")
 
 
 def _pair(line: bytes, where: str) -> Pair:
@@ -133,6 +138,7 @@ def open_source(request: Request) -> Source:
         dtype=np.uint8,
         first_id=FIRST_ID,
         counts={split: request.settings[split] for split in FILES},
+        label_words=None if pairs.pickles else ("0.0", "1.0"),
     )
 
 
@@ -148,7 +154,9 @@ class Pairs:
         pickled = is_pickle(self.path)
         self.pickles = Pickles.open(request, self.path, "retrieval", FILES, **PICKLED) if pickled else None
         self.counts: dict[str, int] = {}
-        self.facts: dict[str, Any] = {"path": str(self.path.resolve()), "invalid_utf8": 0}
+        self.facts: dict[str, Any] = {"invalid_utf8": 0}
+        if self.stand_in:
+            self.facts["generator"] = "data_prep.retrieval.source"
         self.numbers: dict[bytes, int] = {}  # number of each document, by the digest of its text
 
     def origin(self) -> str:
@@ -161,9 +169,16 @@ class Pairs:
         if self.pickles:
             origin, facts = self.pickles.origin(self.counts, BENCHMARK)
         else:
-            origin, facts = determine_origin(self.request, self.path, (), self.counts, BENCHMARK)
-        self.facts |= facts
+            patterns = self._patterns() if self.path.is_dir() else ()
+            origin, facts = determine_origin(self.request, self.path, (), self.counts, BENCHMARK, patterns=patterns)
+        taken = {split: min(count, self.request.settings[split]) for split, count in self.counts.items()}
+        self.facts |= facts | left_out_facts(beyond_size(self.request, self.counts, taken))
         return origin
+
+    def _patterns(self) -> list[str]:
+        """Return glob patterns of the three files below the folder, of which the first of each name was read."""
+        files = (next(open_files(self.path, _pattern(name), no_progress))[0].string for name in FILES.values())
+        return [glob.escape(file.partition("/")[2]) for file in files]
 
     def rows(self, split: str) -> Iterator[Row]:
         """Yield the rows of a split, as many as the settings say; the file is read to its end, to count its pairs."""

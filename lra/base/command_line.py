@@ -8,6 +8,7 @@ import re
 import shlex
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from itertools import pairwise
 
 # A text that Hydra's grammar takes as it stands; what else it would take, such as spaces inside, is quoted for clarity.
 PLAIN_TEXT = re.compile(r"[\w/.+@%*?|-][\w/.+@%*?|:-]*", re.ASCII)
@@ -95,22 +96,28 @@ def typed_command(otherwise: str, *changes: str, without: Sequence[str] = (), fl
 
 
 def typed_overrides(*keys: str) -> list[str]:
-    """The typed overrides of some keys, for a command of another verb that has these options too."""
-    return [word for word in _typed if "=" in word and key_of(word) in keys]
+    """The typed overrides of some keys, for a command of another verb that has these options too.
+
+    A key that ends with a dot, such as `task.`, stands for all options of the group.
+    """
+    groups = tuple(key for key in keys if key.endswith("."))
+    return [word for word in _typed if "=" in word and (key_of(word) in keys or key_of(word).startswith(groups))]
+
+
+def typed_config_dirs() -> list[str]:
+    """The typed words that name folders of the user's own settings, for a command of any other verb."""
+    kept = []
+    for word, next_word in pairwise([*_typed, ""]):
+        if word in CONFIG_DIR_FLAGS:
+            kept += [word, next_word]
+        elif key_of(word) in (*CONFIG_DIR_FLAGS, "hydra.searchpath"):
+            kept.append(word)
+    return kept
 
 
 def typed_words_after(word: str) -> list[str]:
     """What was typed behind the first such word, such as a mistyped verb; nothing where it was not typed."""
     return _typed[_typed.index(word) + 1 :] if word in _typed else []
-
-
-def typed_config_dirs() -> list[str]:
-    """The typed flags that add folders of settings, such as `--config-dir FOLDER`, for a command of another verb."""
-    flags: list[str] = []
-    for place, word in enumerate(_typed):
-        if word.partition("=")[0] in CONFIG_DIR_FLAGS or key_of(word) == "hydra.searchpath":
-            flags += _typed[place : place + 1 + (word in CONFIG_DIR_FLAGS)]
-    return flags
 
 
 def key_of(word: str) -> str:

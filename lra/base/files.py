@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from lra.base.command_line import shell_command
 from lra.types import UserError
 
 LEFT_SECONDS = 3600.0  # a shared file's temporary path of this age has been left by a killed process
@@ -176,8 +177,8 @@ def regular_file(path: Path, typed: str | None = None, *, remedy: str = "name a 
             raise UserError(line, kind="special_file", key=named, value=kind)
         path.open("rb").close()
     except PermissionError as error:
-        line = f"{named} cannot be read; type: chmod u+r {path}"
-        raise UserError(line, kind="unreadable", key=named, right=f"chmod u+r {path}") from error
+        right = shell_command("chmod", "u+r", path)
+        raise UserError(f"{named} cannot be read; type: {right}", kind="unreadable", key=named, right=right) from error
     return path
 
 

@@ -9,7 +9,8 @@ from rich.console import Console
 from lra import build
 from lra.base.paths import source_dirs
 from lra.base.text import size_text, visible
-from lra.data.manifest import MANIFEST, check_request, read_manifest
+from lra.data.manifest import MANIFEST, read_manifest
+from lra.data.same_request import check_request
 from lra.settings import config
 
 
@@ -71,5 +72,7 @@ def print_store(console: Console, folder: Path) -> None:
         console.print(f"tokens are words: {len(words):,}, such as {', '.join(map(visible, words[1:6]))}")
     for key, only in manifest.get("source", {}).get("requires", {}).items():
         console.print(f"only for protocol.{key}={only}: the source has no more")
+    for part in manifest.get("source", {}).get("left_out", []):
+        console.print(f"left out  {part['why']}: {part['count']:,}", soft_wrap=True)
     size = sum(path.stat().st_size for path in folder.iterdir())
     console.print(f"{manifest['origin']}, {size_text(size)}, made in {manifest['seconds']:.0f} s: {folder}")

@@ -1,4 +1,4 @@
-"""The manifest of a store: its schema, which is checked whenever a manifest is read, and comparisons with requests."""
+"""The manifest of a store: its schema, which is checked whenever a manifest is read."""
 
 from pathlib import Path
 from typing import Annotated, Any, Literal, NotRequired
@@ -7,7 +7,8 @@ from pydantic import ConfigDict, Field, TypeAdapter, with_config
 from typing_extensions import TypedDict  # pydantic reads typing's own from Python 3.12 on
 
 from lra.base.checked_json import Count, Positive, checked, parsed_json
-from lra.base.files import regular_file, sha256
+from lra.base.files import regular_file
+from lra.data.prepare_again import make_again, prepare_command
 from lra.types import UserError
 
 FORMAT_VERSION = 2
@@ -53,10 +54,11 @@ class ArrayFacts(TypedDict):
 
 
 class RecordedRequest(TypedDict):
-    """The request that the store was made for: the task's `data` settings and `source=`."""
+    """The request that the store was made for: the task's `data` settings, `source=`, and the path that it names."""
 
     settings: dict[str, Any]
     source: str
+    source_path: NotRequired[str]
 
 
 @with_config(ConfigDict(extra="allow"))
@@ -92,7 +94,7 @@ def read_manifest(folder: Path) -> Manifest:
     """
     path = folder / MANIFEST
     if not path.exists():
-        raise UserError(f"no prepared data in {folder}; type: lra prepare {_arguments(folder)}")
+        raise UserError(f"no prepared data in {folder}; type: {prepare_command(folder)}")
     remedy = make_again(folder)
     manifest = parsed_json(regular_file(path).read_bytes(), path, remedy)
     version = manifest.get("format_version") if isinstance(manifest, dict) else None
@@ -127,52 +129,3 @@ def _shapes(valid: Manifest) -> dict[str, list[int]]:
         shapes[f"{name}.sequences"] = [facts["count"], valid["spec"]["num_sequences"]]
         shapes[f"{name}.labels"] = [facts["count"]]
     return shapes
-
-
-def check_request(manifest: Manifest, folder: Path, settings: dict[str, Any], source: str, version: str) -> None:
-    """Refuse a store of another version, with other `data` settings, or (unless `source=auto`) from another source.
-
-    So is one whose file of the user's own has changed.
-
-    Raises:
-        UserError: with what differs, and what to type.
-    """
-    was, now = dict(manifest["asked"]["settings"]), dict(settings)
-    was["version"], now["version"] = manifest["builder"].rsplit("/", 1)[-1], version
-    was["source"], now["source"] = manifest["asked"]["source"], source
-    if source == "auto":
-        now["source"] = was["source"]
-    for key in sorted(was.keys() | now.keys()):
-        if was.get(key) != now.get(key):
-            raise UserError(
-                f"{folder} was made with {key}={was.get(key)}, but {key}={now.get(key)} is asked for;"
-                f" to replace it: lra prepare {_arguments(folder)} source={source} force=true"
-            )
-    _check_file(manifest, folder, source)
-
-
-def _check_file(manifest: Manifest, folder: Path, source: str) -> None:
-    """Refuse a store whose source, a file of the user's own, is another one by now; a file that is gone is not."""
-    if manifest["origin"] != "own":
-        return
-    facts = manifest.get("source", {})
-    recorded = Path(str(facts.get("path")))
-    path = recorded if source == "auto" else Path(source).expanduser()
-    if "sha256" not in facts or not path.is_file():
-        return
-    untouched = path.resolve() == recorded and path.stat().st_mtime < (folder / MANIFEST).stat().st_mtime
-    same_size = path.stat().st_size == facts.get("bytes")
-    if not same_size or (not untouched and sha256(path) != facts["sha256"]):
-        raise UserError(
-            f"{path} is not what {folder} was made from; to replace it:"
-            f" lra prepare {_arguments(folder)} source={source} force=true"
-        )
-
-
-def make_again(folder: Path) -> str:
-    """Word the advice to make a wrong store again."""
-    return f"make it again: lra prepare {_arguments(folder)} force=true"
-
-
-def _arguments(folder: Path) -> str:
-    return f"task={folder.parent.name} size={folder.name}"

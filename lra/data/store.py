@@ -23,7 +23,8 @@ import numpy as np
 
 from lra.base.files import regular_file, sha256
 from lra.base.protocol import DevSplit
-from lra.data.manifest import ArrayFacts, Manifest, make_again, read_manifest
+from lra.data.manifest import ArrayFacts, Manifest, read_manifest
+from lra.data.prepare_again import make_again
 from lra.types import TaskSpec, UserError
 
 HELD_OUT = 0.1  # fraction of the training split

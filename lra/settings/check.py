@@ -188,23 +188,23 @@ def _check_graphs(cfg: DictConfig) -> None:
 
 def _check_data(cfg: DictConfig) -> None:
     """Refuse lengths of a task's data that contradict each other; each number by itself is checked already."""
-    data = cfg.task.data
+    data, place = cfg.task.data, f"task.sizes.{OmegaConf.select(cfg, 'size.name')}"
     longest, shortest, side = (data.get(name) for name in ("max_length", "min_length", "side"))
     if longest is None:  # a stored configuration may lack settings that only making data needs
         return
     if longest > data.get("seq_len", longest):
         why = f"is more than task.data.seq_len={data.seq_len}, the longest that the model takes"
-        raise _contradiction(cfg, "task.data.max_length", why, f"task.data.max_length={data.seq_len}")
+        raise _contradiction(cfg, "task.data.max_length", why, f"{place}.max_length={data.seq_len}")
     if shortest is not None and (longest < LEAST_LENGTH or shortest > longest - 2):
         why = f"is too long: no expression has more tokens, and fewer than task.data.max_length={longest}"
-        raise _contradiction(cfg, "task.data.min_length", why, f"task.data.min_length={max(longest, 100) // 2}")
+        raise _contradiction(cfg, "task.data.min_length", why, f"{place}.min_length={max(longest, 100) // 2}")
     drawn = data.get("drawn_side", DRAWN_SIDE)
     if side is not None and (drawn % side or side * side > longest):
         why = (
             f"does not divide the {drawn} pixels of a row, or {side} × {side} pixels are more than"
             f" task.data.max_length={longest}"
         )
-        raise _contradiction(cfg, "task.data.side", why, "task.data.side=16")
+        raise _contradiction(cfg, "task.data.side", why, f"{place}.side=16")
 
 
 def _contradiction(cfg: DictConfig, key: str, why: str, right: str, *, kind: str = "contradiction") -> UserError:

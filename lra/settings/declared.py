@@ -52,7 +52,7 @@ def group_options(cfg: DictConfig, group: str, *, classes: bool = True, verb: st
     if group == "trainer" and {*cfg.get(group, ())} - {*declared}:
         kinds, owner = trainers_own(), "the trainer"
     if verb and not group:
-        kinds = {name: declared.get(name, Any) for name in (*_names_in(verb), *CLOSED)}
+        kinds = {name: declared.get(name, Any) for name in (*names_in(verb), *CLOSED)}
         return Options(kinds, f"lra {verb}", grows=False)
     if verb and (group in CLOSED or (task and (CONF / "task" / f"{task}.yaml").is_file())):  # no task of a user's
         return Options(declared, group, grows=False)
@@ -126,7 +126,7 @@ def _parameters(maker: object) -> list[inspect.Parameter] | None:
 
 
 @cache
-def _names_in(verb: str) -> frozenset[str]:
+def names_in(verb: str) -> frozenset[str]:
     """The settings and config groups in a verb's file, and in that which its defaults list begins with."""
     content = yaml.safe_load((CONF / f"{verb}.yaml").read_text("utf-8"))
     names = set(content) - {"defaults", "hydra"}
@@ -135,7 +135,7 @@ def _names_in(verb: str) -> frozenset[str]:
             chosen = (group for group, choice in entry.items() if choice is not None)
             names |= {group for group in chosen if not group.startswith("override ")}
         elif entry != "_self_":
-            names |= _names_in(entry)
+            names |= names_in(entry)
     return frozenset(names)
 
 

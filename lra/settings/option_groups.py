@@ -61,6 +61,8 @@ GROUPS: dict[str, Kinds] = {
     "": {  # of a command itself; its YAML file says which of them it has
         "seed": Seed,
         "run_group": str,
+        "source": str,
+        **dict.fromkeys(("out", "to", "from", "into", "file"), str),
         "finished": Literal["refuse", "show"],
         "notes": Literal["short", "all"],
         "compile": Compile,

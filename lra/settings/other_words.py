@@ -1,5 +1,6 @@
 """What an unknown option or verb was meant to be: other programs' words for ours come before letters alike."""
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 
@@ -7,7 +8,9 @@ from lra.base.command_line import shell_word
 
 ALIKE = 0.6  # least share of equal letters among the options of one group
 ALIKE_ANYWHERE = 0.7  # among all options, of which some is like almost any word
+ALIKE_ELSEWHERE = 0.85  # among other programs' words, of which there are still more
 
+OF_A_SIZE = re.compile(r"^task\.sizes\.\w+\.")  # where `task.data` is set
 # Our options, and what other programs, papers and habits call them; the last part of a dotted key is enough.
 OTHER_WORDS: Mapping[str, tuple[str, ...]] = {
     "recipe.steps": (
@@ -175,17 +178,21 @@ def meant_by_other_words(key: str, known: Iterable[str]) -> list[str]:
 
 def called_so(key: str, known: Iterable[str]) -> list[str]:
     """List those options that other programs call by the last part of a key."""
-    known = set(known)
-    return [other for other, words in OTHER_WORDS.items() if other in known and last_part(key) in words]
+    by_name = {OF_A_SIZE.sub("task.data.", other): other for other in known}
+    return [by_name[other] for other, words in OTHER_WORDS.items() if other in by_name and last_part(key) in words]
 
 
 def meant_by_letters(key: str, known: Iterable[str]) -> str | None:
     """Find the option whose last part is most like that of an unknown one, or that is called like that elsewhere."""
-    known = list(known)
-    by_word = {word: other for other, words in OTHER_WORDS.items() if other in known for word in words if len(word) > 3}
-    by_word |= {last_part(other): other for other in reversed(known)}
-    near = get_close_matches(last_part(key), by_word, n=1, cutoff=ALIKE_ANYWHERE)
-    return by_word[near[0]] if near else None
+    if any(last_part(key) in words for words in (*OTHER_WORDS.values(), *PHRASES.values())):
+        return None  # not mistyped: it is a word for something that is not there
+    ours = {last_part(other): other for other in reversed(list(known))}
+    theirs = {word: other for other, words in OTHER_WORDS.items() if other in ours.values() for word in words}
+    for names, least in ((ours, ALIKE_ANYWHERE), (theirs, ALIKE_ELSEWHERE)):
+        near = get_close_matches(last_part(key), names, n=1, cutoff=least)
+        if near:
+            return names[near[0]]
+    return None
 
 
 def phrase_for(key: str) -> str | None:

@@ -117,6 +117,11 @@ def _several_values(several: Override, verb: str) -> UserError:
 def _wrong_value(typed: Override, value: object, kind: object, default: object, cfg: DictConfig) -> UserError:
     """The error for a value of a wrong type, with an option that others call so and that may have this value."""
     key = typed.key_or_group
+    if kind in TEXTS and isinstance(value, list | dict):
+        _, _, text = str(typed.input_line).partition("=")
+        right = override(typed.get_key_element(), text)
+        line = f"{typed.input_line} is no text, which in quotes it would be: type {shell_word(right)}"
+        return UserError(line, kind="wrong_value", key=key, value=value, right=right)
     error = WrongValueError(key, value, kind, default=default, typed=with_value(typed, value))
     others = [other for other in called_so(key, keys_of(cfg)) if other != key and fits(cfg, other, value)]
     if not others:

@@ -13,6 +13,7 @@ from lra.base.arguments import as_typed
 from lra.base.command_line import override, shell_command, shell_word, typed_command
 from lra.base.paths import NAMED_GROUPS, conf_choices
 from lra.runs.flatten_settings import flatten
+from lra.settings.declared import names_in
 from lra.types import UserError
 
 SWEEP = re.compile(r"(tag|interval|choice|range)\(")
@@ -31,13 +32,17 @@ def read_override(word: str, verb: str = "train") -> Override:
         UserError: for what is none, with what to type; `verb` is named in the example.
     """
     if "=" not in word and not word.startswith("~"):
-        choices = conf_choices()
-        meant = next((f"{group}={word}" for group in NAMED_GROUPS if word in choices.get(group, ())), None)
-        if meant is None and verb in FIRST_OPTION:
-            meant = override(FIRST_OPTION[verb], word)
-        right = typed_command(verb, meant or "task=listops", without=[word])
-        line = f"{word!r} is no override; overrides are key=value, {'type' if meant else 'as in'}: {right}"
-        raise UserError(line, kind="unknown_option", key=word, right=meant)
+        choices, taken = conf_choices(), names_in(verb)
+        groups = (group for group in NAMED_GROUPS if group in taken and word in choices[group])
+        key = next(groups, FIRST_OPTION.get(verb))
+        if key is not None:
+            advice = f"type: {typed_command(verb, override(key, word), without=[word])}"
+        elif "task" in taken:
+            advice = f"as in: {typed_command(verb, 'task=listops', without=[word])}"
+        else:
+            advice = f"see: lra {verb} --help"
+        line = f"{word!r} is no override; overrides are key=value, {advice}"
+        raise UserError(line, kind="unknown_option", key=word, right=key)
     try:
         return OverridesParser.create().parse_override(word)
     except HydraException as error:
@@ -54,7 +59,7 @@ def read_override(word: str, verb: str = "train") -> Override:
             line = f"{word} cannot be read; an interval is {interval}, and choices are {key}=a,b"
             raise UserError(line, kind="wrong_value", key=key, value=value) from error
         right = shell_word(override(key, value))
-        line = f"{word} cannot be read; put a value with special characters in quotes: {right}"
+        line = f"{word} cannot be read; a value with special characters is put in quotes: type {right}"
         raise UserError(line, kind="wrong_value", key=key, value=value, right=right) from error
 
 

@@ -8,10 +8,11 @@ from typing import Any
 
 import yaml
 from omegaconf import DictConfig, OmegaConf
+from omegaconf.errors import OmegaConfBaseException
 
 from lra.base.arguments import allows
 from lra.base.command_line import PLAIN_TEXT, shell_command
-from lra.base.paths import NO_OPTION_KEYS, conf_groups
+from lra.base.paths import NO_OPTION_KEYS, conf_dirs, conf_groups, conf_names
 from lra.settings.added_keys import INSTEAD
 from lra.settings.declared import Options, declared_in_group, keys_of, trainers_own
 from lra.settings.other_words import (
@@ -72,13 +73,13 @@ def unknown_option(
         line = f"{key} has no default; to add it type {with_typed_value(f'+{key}', value or 'VALUE')}"
         return UserError(line, kind="unknown_option", key=key, right=f"+{key}")
     known = [*own, *(other for other in keys_of(cfg) if other != key and _can_be_typed(other, cfg))]
-    right: str | None = _by_other_words(key, cfg, known, value)
-    if right is None and group and has_group:
+    lists_group = bool(group) and has_group and (options.owner is not None or "name" in node)
+    right = _by_other_words(key, cfg, known, value)
+    if right is None and group and has_group and group != "task.data":
         right = _by_letters_in_group(key, cfg, there, addable, value)
-    hint: str | None = None if right else _phrase_hint(key, cfg)
-    lists_group = group and has_group and (options.owner or "name" in node)
+    hint = None if right else _phrase_hint(key, cfg) or _of_another_method(key, cfg, value)
     if right is None and hint is None and not lists_group:
-        right = meant_by_letters(key, known)
+        right = _by_letters(key, cfg, known, value)
     if right is not None:
         hint = f"did you mean {with_typed_value(right, value)}?"
     elif hint is None and lists_group:
@@ -91,8 +92,11 @@ def unknown_option(
 
 
 def _can_be_typed(key: str, cfg: DictConfig) -> bool:
-    """Tell whether an option is one that users type: of groups only those with files to choose from."""
-    return not INTERNAL.search(key) and (not isinstance(_as_written(cfg, key), dict) or key in conf_groups())
+    """Tell whether an option is one that users type: of groups only those with several files to choose from."""
+    if key.startswith(f"task.sizes.{OmegaConf.select(cfg, 'size.name')}."):  # what `task.data` is at this size
+        return True
+    is_group = isinstance(_as_written(cfg, key), dict)
+    return not INTERNAL.search(key) and (not is_group or (key in conf_groups() and len(conf_names(key)) > 1))
 
 
 def _as_written(cfg: DictConfig, key: str) -> Any:
@@ -107,6 +111,20 @@ def _phrase_hint(key: str, cfg: DictConfig) -> str | None:
     """What to type for what no single option says, in a configuration of a training."""
     phrase = phrase_for(key) if "recipe" in cfg else None
     return phrase and f"type {phrase}"
+
+
+def _of_another_method(key: str, cfg: DictConfig, value: str | None) -> str | None:
+    """Word what to type for an option that another attention or mixer has."""
+    for group in ("attention", "mixer"):
+        if group not in cfg or key.rpartition(".")[0] not in ("", group):
+            continue
+        for name in conf_names(group):
+            path = next(path for folder in conf_dirs() if (path := folder / group / f"{name}.yaml").is_file())
+            options = [f"{group}.{option}" for option in yaml.safe_load(path.read_text("utf-8"))]
+            meant = [other for other in meant_by_other_words(key, options) if not INTERNAL.search(other)]
+            if meant and name != cfg[group].name:
+                return f"it is of another {group}, type {group}={name} {with_typed_value(meant[0], value)}"
+    return None
 
 
 def _names_in(node: Any, name: str, options: Options) -> list[str]:
@@ -137,6 +155,13 @@ def _by_letters_in_group(
     return best and ("" if best in there else "+") + f"{group}.{best}"
 
 
+def _by_letters(key: str, cfg: DictConfig, known: list[str], value: str | None) -> str | None:
+    """The option of any group that is most like an unknown one; of another group only if it may have the value."""
+    right = meant_by_letters(key, known)
+    other_group = right is not None and "." in right
+    return None if other_group and value and not fits(cfg, str(right), _first_value(value)) else right
+
+
 def _first_value(typed: str | None) -> object:
     """The typed value, or the first of several, with its type."""
     first = typed.split(",")[0] if typed else None
@@ -150,8 +175,12 @@ def fits(cfg: DictConfig, key: str, value: object) -> bool:
     if kind is not None:
         return allows(kind, value)
     default = _as_written(cfg, key)
-    unknown = default is None or (isinstance(default, str) and ("${" in default or default == "???"))
-    return unknown or isinstance(value, type(default))
+    if isinstance(default, str) and "${" in default:
+        try:
+            default = OmegaConf.select(cfg, key)
+        except OmegaConfBaseException:  # what it refers to is in another verb's configuration
+            return True
+    return default in (None, "???") or isinstance(value, type(default))
 
 
 def unknown_flag(flags: Sequence[str], verb: str, trouble: str, cfg: DictConfig, own: Sequence[str] = ()) -> UserError:

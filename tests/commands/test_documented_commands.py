@@ -170,6 +170,6 @@ def test_the_documents_are_read():
     assert {"README.md", "CONTRIBUTING.md", "data_prep/README.md", "docs/performance.md", "docs/protocol.md"} <= places
     assert {"docs/reproduce.md", "docs/clusters.md"} <= places
     assert {f"lra {verb} --help" for verb in ("train", "table", "sweep", "compare", "show")} <= places
-    assert {"manifest.py", "import.yaml"} <= places
+    assert {"show_runs.py", "import.yaml"} <= places
     assert set(AMONG_WORDS.findall(usage())) <= PLACES.keys()
     assert len(TYPED) > 80

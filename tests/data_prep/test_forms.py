@@ -39,6 +39,13 @@ def test_five_lines_say_where_missing_data_can_be_had(folders, capsys, task, wor
     assert f"lra prepare task={task} source=" in command
 
 
+def test_the_command_that_follows_keeps_what_was_typed(folders, capsys):
+    assert main(["prepare", "task=retrieval", "size=short", "verify=false", "source=download", "protocol=clean"]) == 2
+    command = capsys.readouterr().out.splitlines()[-1].partition(" or from any folder: ")[2]
+    kept = ["task=retrieval", "size=short", "verify=false", "protocol=clean"]
+    assert command.split() == ["lra", "prepare", *kept, "source=/data/lra_release.gz"]
+
+
 def test_nothing_of_it_is_said_by_train_and_for_a_wrong_file(folders, capsys, tmp_path):
     (tmp_path / "x.tar.gz").write_bytes(b"x")
     assert main(["prepare", "task=text", f"source={tmp_path}/x.tar.gz"]) == 2

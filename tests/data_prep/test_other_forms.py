@@ -44,18 +44,23 @@ def test_images_without_their_labels_are_refused(prepare, tmp_path):
     assert "metadata/0.npy" in line
 
 
-def test_a_class_without_a_training_example_is_refused(prepare, tmp_path):
+def test_a_class_without_a_training_example_is_refused(prepare, refused, tmp_path):
     files = {f"aclImdb/{split}/pos/0_9.txt": b"good" for split in ("train", "test")}
     files["aclImdb/test/neg/0_1.txt"] = b"bad"
     archive = write_tar(tmp_path / "x.tar.gz", files)
     table = texts([(b"good", 1)])
     parquet = write_files(tmp_path / "x", {"train": table, "test": texts([(b"bad", 0)])})
-    for source in (archive, parquet):
-        assert "no train example of label 0" in prepare("text", f"source={source}", "verify=false")
+    for source, word in ((archive, "neg"), (parquet, "0")):  # the source's own
+        error = refused("prepare", "task=text", "size=tiny", f"source={source}", "verify=false")
+        assert (error.kind, error.value) == ("missing_class", [word])
         assert not (tmp_path / "data/stores/text/tiny").exists()
     few = image_source.write_stand_in(tmp_path, {"train": 27, "dev": 3, "test": 6})
-    assert "no train example of label 6, 7, 8, 9" in prepare("image", f"source={few}", "verify=false")
+    error = refused("prepare", "task=image", "size=tiny", f"source={few}", "verify=false")
+    assert (error.kind, error.value) == ("missing_class", ["6", "7", "8", "9"])
     assert text_source.BENCHMARK["train"] == 25_000
+    one_class = folder(tmp_path, train=row("1.0", "a", "b"))
+    error = refused("prepare", "task=retrieval", "size=tiny", f"source={one_class}", "verify=false")
+    assert (error.kind, error.value) == ("missing_class", ["0.0"])
 
 
 @pytest.mark.parametrize("before, after", [(BOM, ""), ("", "\n"), (BOM, "\r\n\n")])

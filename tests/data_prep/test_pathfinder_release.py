@@ -90,7 +90,7 @@ META = f"{HARD}/metadata/2.npy"
     "damage, line",
     [
         ({f"{HARD}/imgs/2/sample_3.png": png(1, side=30)}, "imgs/2/sample_3.png is 30 × 30 pixels, not 32 × 32"),
-        ({f"{HARD}/imgs/2/sample_3.png": b"GIF89a..."}, "imgs/2/sample_3.png is no PNG"),
+        ({f"{HARD}/imgs/2/sample_3.png": b"GIF89a..."}, "imgs/2/sample_3.png is a GIF image"),
         (
             {META: b"imgs/2 sample_0.png 0 2 1.0"},
             "metadata/2.npy, line 1: 'imgs/2 sample_0.png 0 2 1.0' has no label 0 or 1",
@@ -113,6 +113,8 @@ def test_wrong_words_are_refused(prepare, tmp_path):
     )
     assert "cannot have images of 16 × 16 pixels" in prepare("pathfinder", f"source={source}", size="short")
     assert "no room in 16 × 16" in prepare("pathfinder", "task.sizes.short.difficulty=hard", size="short")
+    filled = {name: content or png(5) for name, content in release().items()}
+    source = write_tar(tmp_path / "y.gz", filled)
     assert "30 all examples, the benchmark 200,000" in prepare("pathfinder", f"source={source}")
 
 

@@ -1,0 +1,31 @@
+"""The command that makes a store again, as a remedy prints it: with all that was typed and that `lra prepare` reads."""
+
+from pathlib import Path
+
+from lra.base.command_line import command, key_of, override, typed_config_dirs, typed_overrides
+from lra.base.paths import data_dir
+
+STORES = "stores"  # the folder of all stores in the data folder
+# Options that decide from what, where and how a store is made; a key with a dot stands for all options of a group.
+KEPT = ("protocol", "protocol.", "task.", "paths.data", "source", "verify")
+
+
+def prepare_command(folder: Path, *changes: str) -> str:
+    """Write the command that makes the store in `folder`, whichever verb was typed.
+
+    Args:
+        folder: the store's folder, `…/stores/<task>/<size>`.
+        changes: overrides in place of typed ones of the same key, or in addition.
+    """
+    changed = set(map(key_of, changes))
+    kept = [word for word in typed_overrides(*KEPT) if key_of(word) not in changed]
+    place, named = folder.parent.parent, {*changed, *map(key_of, kept)}
+    if place.name == STORES and "paths.data" not in named and place.parent.resolve() != data_dir().resolve():
+        kept.append(override("paths.data", place.parent))
+    wanted = (override("task", folder.parent.name), override("size", folder.name))
+    return command("prepare", *wanted, *typed_config_dirs(), *kept, *changes)
+
+
+def make_again(folder: Path) -> str:
+    """Word the advice to make a wrong store again."""
+    return f"make it again: {prepare_command(folder, override('force', True))}"
