@@ -13,11 +13,10 @@ from itertools import pairwise
 # A text that Hydra's grammar takes as it stands; what else it would take, such as spaces inside, is quoted for clarity.
 PLAIN_TEXT = re.compile(r"[\w/.+@%*?|-][\w/.+@%*?|:-]*", re.ASCII)
 NO_TEXT = re.compile(r"(?i)[+-]?(\d[\d_]*(\.\d*)?|\.\d+)(e[+-]?\d+)?|[+-]?(inf|nan)|true|false|null|none")
+CONFIG_DIR_FLAGS = ("--config-dir", "-cd")
 
 # What a shell reads within double quotes, or bash as a command of its history.
 NOT_IN_DOUBLE_QUOTES = re.compile(r"[\"$`!]|\\(?!')")
-
-CONFIG_DIR_FLAGS = ("--config-dir", "-cd")
 
 _typed: list[str] = []  # the words of the command that this process runs, after `lra`
 
