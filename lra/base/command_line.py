@@ -85,13 +85,14 @@ def typed_command(otherwise: str, *changes: str, without: Sequence[str] = (), fl
 
     Args:
         otherwise: the verb for a call from Python, where no command was typed.
-        changes: overrides in place of those of the same key, or in addition.
+        changes: overrides in the place of those of the same key, or else at the end.
         without: keys of overrides, or other words, to leave out.
         flags: flags to add behind the verb.
     """
-    left_out = {*map(key_of, changes), *without, *flags}
-    verb, *others = [word for word in _typed or otherwise.split() if key_of(word) not in left_out]
-    return shell_command("lra", verb, *flags, *others, *changes)
+    by_key = {key_of(change): change for change in changes}
+    verb, *others = _typed or otherwise.split()
+    kept = [by_key.pop(key_of(word), word) for word in others if key_of(word) not in (*without, *flags)]
+    return shell_command("lra", verb, *flags, *kept, *by_key.values())
 
 
 def typed_overrides(*keys: str) -> list[str]:
@@ -112,11 +113,6 @@ def typed_config_dirs() -> list[str]:
         elif key_of(word) in (*CONFIG_DIR_FLAGS, "hydra.searchpath"):
             kept.append(word)
     return kept
-
-
-def typed_words_after(word: str) -> list[str]:
-    """What was typed behind the first such word, such as a mistyped verb; nothing where it was not typed."""
-    return _typed[_typed.index(word) + 1 :] if word in _typed else []
 
 
 def key_of(word: str) -> str:

@@ -104,7 +104,7 @@ def check_overrides(
 
 def _several_values(several: Override, verb: str) -> UserError:
     """The error for several values of one run: they may be meant as several runs, or as one text with commas."""
-    right = typed_command(f"{verb} {several.input_line}", flags=["-m"])
+    right = typed_command(verb, str(several.input_line), flags=["-m"])
     line = f"{several.input_line} names several values; to run each type: {right}"
     kind = GROUPS.get(several.key_or_group.rpartition(".")[0], {}).get(last_part(several.key_or_group))
     if kind in TEXTS:

@@ -10,6 +10,7 @@ import yaml
 from hydra.errors import HydraException, InstantiationException
 from omegaconf.errors import OmegaConfBaseException
 
+from lra.base.command_line import shell_command
 from lra.base.processes import is_out_of_memory
 from lra.base.text import without_credentials
 from lra.types import UserError
@@ -78,7 +79,8 @@ def _in_words(error: BaseException) -> str:
     if isinstance(error, OSError) and error.errno in FOLDER_TROUBLE:
         place = error.filename2 or error.filename  # `filename2` is the target of a copy
         if isinstance(error, PermissionError) and place and not _can_be_read(place):
-            return f"cannot be read: {place}; allow it with: chmod u+rX {place}, or name another file"
+            allow = shell_command("chmod", "u+rX", place)
+            return f"cannot be read: {place}; allow it with: {allow}, or name another file"
         return _folder_line(FOLDER_TROUBLE[error.errno] + (f" at {place}" if place else ""))
     full = next((number for number in DISK_FULL if os.strerror(number) in str(error)), None)
     if full is not None:  # array_record and safetensors raise no OSError

@@ -75,6 +75,6 @@ def test_a_shell_reads_each_word_of_a_command_back():
 def test_the_typed_command_keeps_what_is_not_changed():
     with typed_words(["prepare", "task=text", "+verify=false", override("source", "my data")]):
         again = shlex.split(typed_command("train", "verify=true", "force=true"))
-        assert again == ["lra", "prepare", "task=text", "source='my data'", "verify=true", "force=true"]
+        assert again == ["lra", "prepare", "task=text", "verify=true", "source='my data'", "force=true"]
         assert typed_overrides("verify", "source") == ["+verify=false", "source='my data'"]
     assert typed_command("train", "seed=1") == "lra train seed=1"

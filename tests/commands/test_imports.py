@@ -101,3 +101,13 @@ def test_what_reads_a_run_or_its_data_needs_no_lightning(home):
     for command, (code, _, modules) in costs_of(*commands).items():
         assert code == 0, command
         assert not LIGHTNING & modules, command
+
+
+@pytest.mark.slow
+def test_a_mistyped_word_is_told_before_torch_is_imported(home):
+    verbs = ("prepare", "train", "evaluate", "diagnose", "report", "publish", "import", "export", "fill-mask", "check")
+    verbs += ("show runs", "show model", "bench step", "doctor", "table show", "compare show", "tune show")
+    costs = costs_of(*(f"{verb} zzz=3" for verb in verbs))
+    assert {command: (code, SLOW & modules) for command, (code, _, modules) in costs.items()} == {
+        f"{verb} zzz=3": (2, set()) for verb in verbs
+    }
