@@ -17,7 +17,6 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-import torch
 from omegaconf import DictConfig
 from rich.text import Text
 
@@ -113,10 +112,7 @@ def _facts(data: Path, runs: Path) -> Iterator[Fact]:
             yield Fact("ok", name, importlib.metadata.version(name))
         except importlib.metadata.PackageNotFoundError:
             yield Fact("missing", name, f"not installed; {remedy}")
-    device = f"CPU, {torch.get_num_threads()} threads; no CUDA device is visible to torch"
-    if torch.cuda.is_available():
-        device = f"{torch.cuda.get_device_name()}: type trainer=gpu to use it"
-    yield Fact("ok", "device", device)
+    yield Fact("ok", "device", _device())
     yield _folder("runs", "LRA_RUNS_DIR", runs)
     for folder in conf_dirs():
         files = list(folder.glob("*/*.yaml"))
@@ -131,6 +127,14 @@ def _facts(data: Path, runs: Path) -> Iterator[Fact]:
     else:
         later = "later: wandb sync RUN/wandb/offline-run-*, or train with logger.wandb.mode=online"
         yield Fact("ok", "W&B", f"{mode}; {later}")
+
+
+def _device() -> str:
+    import torch  # not for the data of one task, nor to say what was mistyped
+
+    if torch.cuda.is_available():
+        return f"{torch.cuda.get_device_name()}: type trainer=gpu to use it"
+    return f"CPU, {torch.get_num_threads()} threads; no CUDA device is visible to torch"
 
 
 def _places(data: Path) -> Iterator[Fact]:

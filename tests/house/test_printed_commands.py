@@ -33,7 +33,7 @@ def test_a_value_within_a_command_is_found():
     assert open_values('f"type: lra prepare task={task}"')
     assert open_values('f"later: wandb sync {folder}/offline"')
     assert not open_values('f"lra show runs lists them; {count} are here"')
-    assert not open_values('f"type: {command(\'prepare\', override(\'task\', task))}"')
+    assert not open_values("f\"type: {command('prepare', override('task', task))}\"")
 
 
 def test_no_value_stands_raw_within_a_printed_command():
