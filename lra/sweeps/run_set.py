@@ -325,7 +325,7 @@ def _check_search(verb: str, options: DictConfig, overrides: Sequence[str], own:
         line += " leave it out"
         raise UserError(line, kind="no_effect", key="seed")
     if not space_of(sweep, overrides).options:
-        right = "'recipe.optimizer.lr=tag(log, interval(1e-4, 1e-2))'"
+        right = shell_word("recipe.optimizer.lr=tag(log, interval(1e-4, 1e-2))")
         line = f"sweep={sweep} has no interval to draw from; type for example {right}"
         raise UserError(line, kind="missing_option", key="sweep", value=sweep, right=right)
 
