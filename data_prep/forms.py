@@ -97,6 +97,11 @@ FORMS: dict[str, tuple[Form, ...]] = {  # in the order in which they are searche
     "pathx": (_unpacked("lra_release", "pathfinder128"), RELEASE),
 }
 
+# What `lra prepare` does where none of a task's forms lies here: it draws the data, or downloads this archive. The data
+# of other tasks must be brought.
+GENERATED = frozenset({"listops", "pathfinder", "pathx"})
+DOWNLOADED = {"text": IMDB, "image": CIFAR_BINARY}
+
 
 def names_of(task: str) -> tuple[str, ...]:
     """Return the names by which a task's data is found, the best first."""
@@ -106,6 +111,18 @@ def names_of(task: str) -> tuple[str, ...]:
 def found(task: str, folders: Iterable[Path]) -> list[Path]:
     """Return the files and folders of these names that lie in the folders, in the order of the search."""
     return [folder / name for folder in folders for name in names_of(task) if (folder / name).exists()]
+
+
+def how_to_get(task: str, prepare: str) -> str:
+    """Word what to type for the data of a task of which no form lies here; `prepare` is the command that makes it."""
+    if task in GENERATED:
+        return f"it can be generated: {prepare}"
+    if task in DOWNLOADED:
+        archive = _archive(DOWNLOADED[task])
+        return f"{archive.names[0]} can be downloaded ({archive.size}): {prepare}"
+    form = next(form for form in FORMS[task] if form.address)
+    then = f"{prepare} source=/path/to/{form.names[0]}"
+    return f"it must be brought: {form.names[0]} ({form.size}) from {form.address}, then: {then}"
 
 
 def missing_data(task: str, folders: Iterable[Path]) -> Iterator[str]:

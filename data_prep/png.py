@@ -37,4 +37,4 @@ def refuse_other_formats(content: bytes, name: str, remedy: str) -> None:
     """
     form = form_of(content[:HEAD_BYTES])
     if form.name != "png":
-        raise UserError(f"{name} is {form.says}, not a PNG; {remedy}", kind="no_png", value=form.name)
+        raise UserError(f"{name} is {form.says}, not a PNG; {remedy}", kind="wrong_form", key=name, value=form.name)

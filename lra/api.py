@@ -15,6 +15,7 @@ from lra.base.paths import runs_dir
 from lra.build.store import ensure_store
 from lra.runs.collect import collect
 from lra.runs.files import METRICS, find_run
+from lra.runs.groups import find_group, nearest_groups
 from lra.runs.record import read_record
 from lra.runs.schema import Record
 from lra.settings.check import check_config
@@ -148,7 +149,8 @@ def records(place: str | Path) -> pd.DataFrame:
     `source` is the file. A field that a record does not have is NaN. A broken record is left out with a warning.
 
     Args:
-        place: a run group, the path of a folder of runs, or that of a file of records.
+        place: a run group; the project's published records, as `published/listops.jsonl`; or the path of a folder of
+            runs or of a file of records.
 
     Raises:
         UserError: when there is no record.
@@ -162,13 +164,16 @@ def records(place: str | Path) -> pd.DataFrame:
     """
     import pandas as pd
 
-    path = next((path for path in (runs_dir() / place, Path(place).expanduser()) if path.exists()), None)
-    if path is None:
-        raise UserError(f"no records: {runs_dir() / place} is not there; name a run group, a folder or a .jsonl file")
+    group = find_group(runs_dir(), str(place)).place
+    path = group if group.exists() else Path(place).expanduser()
+    if not path.exists():
+        near = "".join(f"; lra.records({name!r}) is there" for name in nearest_groups(runs_dir(), str(place))[:1])
+        line = f"no records: {group} is not there; name a run group, a folder or a .jsonl file{near}"
+        raise UserError(line, kind="missing_file", key=str(group), value=str(place))
     collection = collect(path)
     for trouble in collection.troubles:
         warnings.warn(trouble, stacklevel=2)
     if not collection.records:
-        raise UserError(f"no record is below {path}; make one with: lra train")
+        raise UserError(f"no record is below {path}; make one with: lra train", kind="no_records", key=str(path))
     frame = pd.json_normalize([{**record} for record in collection.records])
     return frame.assign(source=[str(source) for source in collection.sources])

@@ -16,7 +16,7 @@ from data_prep.builder import Row, RowsBuilder
 from data_prep.forms import CIFAR_BINARY as BINARY
 from data_prep.forms import CIFAR_ON_HUB as HUB
 from data_prep.forms import CIFAR_PYTHON as PYTHON
-from data_prep.forms import names_of
+from data_prep.forms import DOWNLOADED, GENERATED, names_of
 from data_prep.left_out import LeftOut, beyond_size, check_left_out, left_out_facts
 from data_prep.parquet import Parquet
 from data_prep.parquet import Row as ParquetRow
@@ -211,7 +211,8 @@ Krizhevsky}, institution={University of Toronto}, year={2009}}
 
 def open_source(request: Request) -> Source:
     """Open the source that the request names."""
-    path = locate(request, NAMES, archive=BINARY, generates=False, is_part=is_batch)
+    archive, generates = DOWNLOADED["image"], "image" in GENERATED
+    path = locate(request, NAMES, archive=archive, generates=generates, is_part=is_batch)
     left_out: list[LeftOut] = []
     if path is None:
         splits = _with_dev(read_archive(write_stand_in(request.scratch, request.settings), request.tick))

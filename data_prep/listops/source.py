@@ -10,7 +10,7 @@ import tensorflow_datasets as tfds
 
 from data_prep.archives import Tick
 from data_prep.builder import Row, RowsBuilder
-from data_prep.forms import names_of
+from data_prep.forms import GENERATED, names_of
 from data_prep.left_out import beyond_size, left_out_facts
 from data_prep.listops import tsv
 from data_prep.listops.evaluation import check_length, checked_rows
@@ -48,7 +48,7 @@ Nangia and Samuel Bowman}, booktitle={NAACL Student Research Workshop}, year={20
 
 def open_source(request: Request) -> Source:
     """Open the source that the request names: the generator, the benchmark's three files, or pickles."""
-    path = locate(request, NAMES, archive=None, size_hint="200 MB", generates=True)
+    path = locate(request, NAMES, archive=None, size_hint="200 MB", generates="listops" in GENERATED)
     counts = {split: request.settings[split] for split in SPLITS}
     if path is None:
         origin, config = "generated", request.size

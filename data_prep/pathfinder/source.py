@@ -11,6 +11,7 @@ import tensorflow_datasets as tfds
 import torch
 
 from data_prep.builder import Row, Rows, RowsBuilder
+from data_prep.forms import GENERATED
 from data_prep.left_out import check_left_out, left_out_facts
 from data_prep.pathfinder import release
 from data_prep.pathfinder.designs import Design, pathfinder16, pathfinder32, pathfinder128
@@ -98,7 +99,7 @@ def open_source(request: Request) -> Source:
         (*folders, *(names(pickled) if drawn_side == PICKLED_SIDE else ())),
         archive=None,
         size_hint="7.7 GB",
-        generates=True,
+        generates="pathfinder" in GENERATED,
         holds=partial(_may_hold, side=drawn_side),
     )
     if path is not None and is_pickle(path):

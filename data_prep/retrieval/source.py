@@ -18,7 +18,7 @@ import tensorflow_datasets as tfds
 
 from data_prep.archives import BROKEN, broken, lines, no_progress, open_files
 from data_prep.builder import Row, RowsBuilder
-from data_prep.forms import names_of
+from data_prep.forms import GENERATED, names_of
 from data_prep.left_out import beyond_size, left_out_facts
 from data_prep.released_pickles import Pickles, is_pickle
 from data_prep.source import Request, Source, determine_origin, locate
@@ -122,7 +122,8 @@ and Vahed Qazvinian and Amjad Abu-Jbara}, journal={Language Resources and Evalua
 
 def open_source(request: Request) -> Source:
     """Open the source that the request names."""
-    path = locate(request, NAMES, archive=None, size_hint="in lra_release.gz, 7.7 GB", generates=False)
+    generates = "retrieval" in GENERATED
+    path = locate(request, NAMES, archive=None, size_hint="in lra_release.gz, 7.7 GB", generates=generates)
     pairs = Pairs(request, path)
     return Source(
         origin=pairs.origin,

@@ -13,9 +13,9 @@ import tensorflow_datasets as tfds
 
 from data_prep.archives import Tick, read_files, two_folders, write_tar
 from data_prep.builder import Row, RowsBuilder
+from data_prep.forms import DOWNLOADED, GENERATED, names_of
 from data_prep.forms import IMDB as ARCHIVE
 from data_prep.forms import IMDB_ON_HUB as HUB
-from data_prep.forms import names_of
 from data_prep.left_out import LeftOut, beyond_size, check_left_out, left_out_facts
 from data_prep.parquet import Parquet
 from data_prep.parquet_files import is_parquet
@@ -130,7 +130,7 @@ Raymond E. Daly and Peter T. Pham and Dan Huang and Andrew Y. Ng and Christopher
 
 def open_source(request: Request) -> Source:
     """Open the source that the request names."""
-    path = locate(request, NAMES, archive=ARCHIVE, generates=False)
+    path = locate(request, NAMES, archive=DOWNLOADED["text"], generates="text" in GENERATED)
     left_out: list[LeftOut] = []
     words = None
     if path is None:

@@ -52,6 +52,13 @@ def data_found() -> dict[str, list[Path]]:
     return {task: found(task, source_dirs()) for task in FORMS}
 
 
+def how_to_get_data(task: str, prepare: str) -> str:
+    """Word what to type for the data of one of the benchmark's tasks that lies nowhere here."""
+    from data_prep.forms import how_to_get
+
+    return how_to_get(task, prepare)
+
+
 def print_store(console: Console, folder: Path) -> None:
     """Print counts, lengths, label balance, size and preparation time of a store."""
     manifest = read_manifest(folder)

@@ -103,7 +103,7 @@ def _notes(records: list[Record], rows: list[Row], reference: str, *, left_out: 
     """Word the notes that a reader needs who takes a number from the table."""
     origins = origin_notes(records, left_out=left_out)
     if not records:
-        return origins or ["No record yet: lra table run makes them."]
+        return origins
     cells = [cell for row in rows for cell in row.filled_cells]
     notes = [f"{cell_note(cells)}."]
     if any(cell.reference is not None for cell in cells):

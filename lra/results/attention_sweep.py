@@ -260,7 +260,7 @@ def sweep_table(points: list[Point], swept: SweptNumber, *, title: str) -> TextT
         )
     columns = (swept.head, "accuracy (%)", "converged at step", "s/step", "MiB", "inverse", "attention")
     if not rows:
-        notes = [f"No record yet: lra sweep {swept.name} makes them."]
+        notes = []
     return TextTable(
         title=title,
         columns=columns,

@@ -261,7 +261,7 @@ def _interval(interval: Interval | None) -> str:
 def _notes(compared: list[Contender]) -> list[str]:
     """Word the notes that a reader needs who takes a number from the table."""
     if not compared:
-        return ["No record yet: lra compare run makes them."]
+        return []
     return [
         f"{cell_note(contender.cell for contender in compared)}.",
         f"Δ: difference from the first row in points [95 % interval]. Verdict: over the seeds ({LEAST_SEEDS_FOR_T} or"

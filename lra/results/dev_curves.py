@@ -18,9 +18,9 @@ from lra.results.tables import MISSING
 from lra.results.variants import group_by_variant
 from lra.runs.collect import collect
 from lra.runs.flatten_settings import hash_of
+from lra.runs.groups import PUBLISHED_FOLDER
 from lra.runs.schema import DevCurve, Record
 
-PUBLISHED_FOLDER = "published"  # below that of runs
 STOP_IF_STUCK = "stop_if_stuck"  # a callback that may end a run early, but does not change its curve up to there
 NO_CURVE: DevCurve = {"step": [], "accuracy": []}
 LEAST_SEEDS = 3  # of the reference, before a run can be late

@@ -11,12 +11,12 @@ from lra.base.files import paths_below, replace_text
 from lra.base.text import visible
 from lra.runs.files import RESULT
 from lra.runs.flatten_settings import hash_of
+from lra.runs.groups import PUBLISHED
 from lra.runs.record import parse_json, read_text, validated
 from lra.runs.schema import Record
 from lra.types import UserError
 
 __all__ = ["Collection", "Record", "collect", "data_of", "describe", "finished_at", "records_in", "run_key"]
-PUBLISHED = ".jsonl"  # the end of the name of a file of published records, one a line
 
 
 @dataclass
@@ -45,7 +45,7 @@ def collect(place: Path, *, separate_run_groups: bool = False, containing: str =
         UserError: when a `*.jsonl` file is not there. A folder may be missing: it has no record yet.
     """
     if place.suffix == PUBLISHED and not place.exists():
-        line = f"{place} is not there; published records are looked for below $LRA_RUNS_DIR, or ./runs"
+        line = f"{place} is not there; published records are listed by: lra show runs run_group=published"
         raise UserError(line, kind="missing_file", key=str(place))
     collection = Collection()
     of_run: dict[tuple[object, ...], list[_Candidate]] = defaultdict(list)

@@ -1,4 +1,4 @@
-"""A run's folder: its path, the names of its files, and how a command finds it. The files of a run group."""
+"""A run's folder: its path, the names of its files, and how a command finds it."""
 
 import re
 from collections import Counter
@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
 from pathlib import Path
 
+from lra.base.command_line import command, override, typed_command, typed_overrides
 from lra.base.files import paths_below
 from lra.types import UserError
 
@@ -63,11 +64,6 @@ def hash_and_seed(folder: Path) -> tuple[str, int]:
     return settings["hash"], int(seed[1])
 
 
-def group_file(group: Path, name: str) -> Path:
-    """Build the path of a run group's file: in its folder, or beside it if the group is a file of records."""
-    return group.with_name(f"{group.stem}-{name}") if group.is_file() else group / name
-
-
 def find_run(run: str, runs: Path, *, seed: int | None = None) -> Path:
     """Find a run's folder, which need not exist if a folder was named.
 
@@ -83,11 +79,13 @@ def find_run(run: str, runs: Path, *, seed: int | None = None) -> Path:
     is_hash = HASH.fullmatch(digits) and place.is_relative_to(runs) and (place.is_dir() or not group)
     if folder.is_dir() or (slash and not is_hash):
         if seed is not None:
-            line = f"seed={seed} has no effect beside run={run}, which is the folder of one run; leave seed= out"
-            raise UserError(line, kind="no_effect", key="seed", value=seed)
+            named = override("run", run)
+            line = f"seed={seed} has no effect beside run={run}, which is the folder of one run; {_to_type([[named]])}"
+            raise UserError(line, kind="no_effect", key="seed", value=seed, right=[named])
         return folder
     if not is_hash:
-        line = f"run={run} is no folder, and no hash of a run's settings (4 to 8 digits); lra show runs lists the runs"
+        lists = command("show runs", *typed_overrides("paths.runs"))
+        line = f"run={run} is no folder, and no hash of a run's settings (4 to 8 digits); type: {lists}"
         raise UserError(line, kind="unknown_run", key="run", value=run)
     known = list(run_folders(place, runs))
     of_hash = [known_run for known_run in known if hash_and_seed(known_run)[0].startswith(digits)]
@@ -96,34 +94,42 @@ def find_run(run: str, runs: Path, *, seed: int | None = None) -> Path:
         return matching[0]
     typed = dict(zip(known, _as_typed(known, runs), strict=True))
     if matching:
-        right, fault = [typed[known_run] for known_run in matching], f"is of {len(matching)} runs"
-        raise UserError(f"run={run} {fault}; {_one_of(right)}", kind="several_runs", key="run", value=run, right=right)
+        right = [typed[known_run] for known_run in matching]
+        line, texts = f"run={run} is of {len(matching)} runs; {_to_type(right)}", list(map(" ".join, right))
+        raise UserError(line, kind="several_runs", key="run", value=run, right=texts)
     if of_hash:
-        right, fault = [typed[known_run] for known_run in of_hash], f"has no seed={seed}"
-        raise UserError(f"run={run} {fault}; {_one_of(right)}", kind="unknown_run", key="seed", value=seed, right=right)
+        right = [typed[known_run] for known_run in of_hash]
+        line, texts = f"run={run} has no seed={seed}; {_to_type(right)}", list(map(" ".join, right))
+        raise UserError(line, kind="unknown_run", key="seed", value=seed, right=texts)
     if not known:
-        line = f"run={run} is not known: no run is below {place}; type: lra train size=tiny logger=csv"
+        makes = command("train", *typed_overrides("paths.runs"), "size=tiny", "logger=csv")
+        line = f"run={run} is not known: no run is below {place}; type: {makes}"
         raise UserError(line, kind="unknown_run", key="run", value=run)
     hashes = [hash_and_seed(folder)[0][: len(digits)] for folder in known]
     likeness = [SequenceMatcher(None, digits, of_run, autojunk=False).ratio() for of_run in hashes]
     near = known[likeness.index(max(likeness))]
-    line = f"run={run} is the hash of no run below {place}; the nearest is {typed[near]}; lra show runs lists all"
-    raise UserError(line, kind="unknown_run", key="run", value=run, right=[typed[near]])
+    line = f"run={run} is the hash of no run below {place}; the nearest is another; {_to_type([typed[near]])}"
+    raise UserError(line, kind="unknown_run", key="run", value=run, right=[" ".join(typed[near])])
 
 
-def _as_typed(folders: Sequence[Path], runs: Path) -> list[str]:
-    """What names each run to a command: its hash and seed; with its group, or by its folder, where others have them."""
+def _as_typed(folders: Sequence[Path], runs: Path) -> list[tuple[str, ...]]:
+    """The overrides that name each run: its hash and seed; with its group, or by its folder, where others have them."""
     parts = [(str(folder.relative_to(runs).parents[3]), *hash_and_seed(folder)) for folder in folders]
-    short = [f"run={settings} seed={seed}" for _, settings, seed in parts]
-    with_group = [f"run={group}/{settings} seed={seed}" for group, settings, seed in parts]
+    short = [(f"run={settings}", f"seed={seed}") for _, settings, seed in parts]
+    with_group = [(override("run", f"{group}/{settings}"), f"seed={seed}") for group, settings, seed in parts]
     times = Counter([*short, *with_group])
     return [
-        next((text for text in texts if times[text] == 1), f"run={folder}")
-        for folder, *texts in zip(folders, short, with_group, strict=True)
+        next((names for names in several if times[names] == 1), (override("run", folder),))
+        for folder, *several in zip(folders, short, with_group, strict=True)
     ]
 
 
-def _one_of(right: Sequence[str]) -> str:
-    more = f", or one of {len(right) - MOST_LISTED} more: lra show runs" if len(right) > MOST_LISTED else ""
+def _to_type(right: Sequence[Sequence[str]]) -> str:
+    """Word what to type for one of some runs: the command that was typed, with it; in Python, the overrides alone."""
+    texts = [" ".join(names) for names in right[:MOST_LISTED]]
+    if typed_overrides("run"):
+        texts = [typed_command("evaluate", *names, without=["seed"]) for names in right[:MOST_LISTED]]
+    lists = command("show runs", *typed_overrides("paths.runs"))
+    more = f", or one of {len(right) - MOST_LISTED} more: {lists}" if len(right) > MOST_LISTED else ""
     start = "type one of: " if len(right) > 1 else "type: "
-    return f"{start}{', '.join(right[:MOST_LISTED])}{more}"
+    return f"{start}{', '.join(texts)}{more}"

@@ -4,7 +4,6 @@ import base64
 import itertools
 import json
 import os
-import shlex
 from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import Any, Literal
 import numpy as np
 
 from lra.base.checked_json import checked
+from lra.base.command_line import shell_command
 from lra.base.files import replace_text
 from lra.runs.files import RESULT
 from lra.runs.flatten_settings import hash_of
@@ -150,10 +150,15 @@ def write_record(folder: Path, record: Mapping[str, object]) -> Record:
 
 def move_aside(path: Path) -> Path:
     """Rename a broken file to the first free name of `NAME.broken-1`, `NAME.broken-2` …, and return the new path."""
-    places = (path.with_name(f"{path.name}.broken-{number}") for number in itertools.count(1))
-    aside = next(place for place in places if not os.path.lexists(place))
+    aside = _free_place(path)
     os.rename(path, aside)
     return aside
+
+
+def _free_place(path: Path) -> Path:
+    """Choose the first free name of `NAME.broken-1`, `NAME.broken-2` …"""
+    places = (path.with_name(f"{path.name}.broken-{number}") for number in itertools.count(1))
+    return next(place for place in places if not os.path.lexists(place))
 
 
 def read_record(folder: Path) -> Record | None:
@@ -171,8 +176,8 @@ def read_record(folder: Path) -> Record | None:
     except OtherVersionError:
         raise
     except UserError as error:
-        aside = shlex.quote(f"{path}.broken")
-        raise error.reworded(f"{error}: mv {shlex.quote(str(path))} {aside}") from error
+        move = shell_command("mv", path, _free_place(path))
+        raise error.reworded(f"{error}: {move}") from error
 
 
 def read_text(path: Path) -> str:

@@ -14,6 +14,7 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import ChoiceSweep, IntervalSweep, Override, RangeSweep
 from omegaconf import DictConfig, OmegaConf
 
+from lra.base.command_line import shell_word
 from lra.base.paths import conf_groups, conf_names
 from lra.runs.failure import read_failure
 from lra.runs.record import OtherVersionError, read_record
@@ -214,7 +215,7 @@ def _space(params: Mapping[str, str]) -> Space:
         values = override.value()
         if isinstance(values, RangeSweep) and values.tags:
             right = f"{key}=tag({DRAWN}, choice(2, 4, 8))"
-            line = f"{key}={params[key]} is a range, of which nothing is drawn; type for example '{right}'"
+            line = f"{key}={params[key]} is a range, of which nothing is drawn; type for example {shell_word(right)}"
             raise UserError(line, kind="wrong_value", key=key, value=params[key], right=right)
     names = conf_groups() if drawn else ()
     for key in (key for key in drawn if key.lstrip("+") in names):

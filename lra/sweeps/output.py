@@ -8,17 +8,19 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
+from lra.base.command_line import typed_overrides
 from lra.base.files import NOT_WRITABLE, replace_text
 from lra.base.text import visible
 from lra.results.conditions import provenance_notes, task_title
 from lra.results.tables import TextTable
-from lra.runs.collect import PUBLISHED
-from lra.runs.files import group_file
+from lra.runs.groups import PUBLISHED, group_file
 from lra.runs.schema import Record
 from lra.settings import config
+from lra.sweeps.grid import METHOD
+from lra.sweeps.other_records import all_there, left_out
 from lra.sweeps.run_set import RunSet
 from lra.terminal.console import make_console, out_path
-from lra.terminal.fit_table import print_text_table
+from lra.terminal.fit_table import print_prose, print_text_table
 from lra.types import UserError
 
 MOST_NOTE_LINES = 8  # of notes=short
@@ -61,6 +63,8 @@ def write_task_tables(run_set: RunSet, console: Console, kind: str, make_table: 
     that draws it; the files are named `NAME-TASK`.
     """
     records, written = run_set.records(), ""
+    if says_what_is_there(run_set, console):
+        return
     by_task = {task: [record for record in records if record["identity"]["task"] == task] for task in run_set.tasks()}
     tables = {task: make_table(task, of_task, task_title(task, of_task)) for task, of_task in by_task.items()}
     if format_of(run_set) == "csv":  # one table, with one header
@@ -73,8 +77,46 @@ def write_task_tables(run_set: RunSet, console: Console, kind: str, make_table: 
             console.print()
         figures, undrawn = _draw(run_set, task, drawings)
         notes = (*run_set.unfinished_notes(task, by_task[task]), *provenance_notes(by_task[task]))
-        table = table.with_notes(*notes, *run_set.troubles, *undrawn)
+        table = table.with_notes(*no_record_notes(run_set), *notes, *left_out_notes(run_set), *undrawn)
         written = write_table(run_set, console, f"{kind}-{task}", table, figures, above=written)
+
+
+def says_what_is_there(run_set: RunSet, console: Console) -> bool:
+    """Say what is in the run group, where nothing is that was asked for, and the commands that show it.
+
+    Returns:
+        Whether that was said in place of tables of nothing. One that goes into a file, or to another program, is
+        written all the same, and this is said on standard error.
+    """
+    if not run_set.shows_nothing or not run_set.group_records:
+        return False
+    cfg = run_set.cells[0].cfg
+    asked = [f"size={cfg.size.name}", f"protocol={cfg.protocol.name}", f"task={','.join(run_set.tasks())}"]
+    asked += typed_overrides(*METHOD, "seed")
+    lines = [f"{run_set.group} has no record to show of {' '.join(asked)}. It has:"]
+    for other in all_there(run_set):
+        lines += [f"  {other.contents}", f"    {other.command}"]
+    for line in [*map(visible, lines), *run_set.troubles]:
+        if format_of(run_set) != "terminal":
+            print(line, file=sys.stderr)
+        elif line.startswith("    "):  # a command, which is to be copied, is in one line
+            console.print(line)
+        else:
+            print_prose(console, line)
+    return format_of(run_set) == "terminal"
+
+
+def no_record_notes(run_set: RunSet) -> list[str]:
+    """Word the command that makes records, for a table of a run group that has none at all."""
+    if run_set.group_records:
+        return []
+    return [f"No record yet: {run_set.run_command()} makes them."]
+
+
+def left_out_notes(run_set: RunSet) -> list[str]:
+    """Word what a table leaves out: broken records, and others of the run group with the commands that show them."""
+    others = [] if run_set.shows_nothing else left_out(run_set)
+    return [*run_set.troubles, *(other.note for other in others)]
 
 
 def _draw(run_set: RunSet, task: str, drawings: dict[str, Draw]) -> tuple[list[Path], list[str]]:
@@ -89,12 +131,14 @@ def _draw(run_set: RunSet, task: str, drawings: dict[str, Draw]) -> tuple[list[P
     figures: list[Path] = []
     notes = []
     for name, draw in drawings.items():
+        path = group_file(run_set.group, f"{name}-{task}.png")
         try:
-            figures.append(draw(group_file(run_set.group, f"{name}-{task}.png")))
+            path.parent.mkdir(parents=True, exist_ok=True)  # of the project's records it is in the folder of runs
+            figures.append(draw(path))
         except OSError as error:
             if error.errno not in NOT_WRITABLE:
                 raise
-            notes.append(f"no figure {name}-{task}: {run_set.group} cannot be written")
+            notes.append(f"no figure {name}-{task}: {path.parent} cannot be written")
     return figures, notes
 
 
@@ -119,8 +163,8 @@ def write_table(
     """
     form, out = format_of(run_set), run_set.options.out
     if form == "csv":  # which has no notes
-        for trouble in run_set.troubles:
-            print(trouble, file=sys.stderr)
+        for line in [] if run_set.shows_nothing else left_out_notes(run_set):
+            print(line, file=sys.stderr)
     if form == "wandb":
         _log_to_wandb(run_set, console, name, table, figures)
         return ""

@@ -68,7 +68,7 @@ def print_plan(console: Console, run_set: RunSet) -> None:
     console.print(
         f"{missing_cells} cells to run, {hours_left:,.1f} hours on {device_name(run_set.cells[0].cfg)} one after the"
         f" other{but}, dev passes and tests counted in; preparing data is not."
-        + (f"\nRun them: {run_set.run_command()}" if missing_cells else "")
+        + (f"\nRun them: {run_set.typed_command('run')}" if missing_cells else "")
     )
     if missing_cells > 1 and measured:
         console.print(proposal(run_set, measured))

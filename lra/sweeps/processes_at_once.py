@@ -61,7 +61,7 @@ def proposal(run_set: RunSet, kinds: Sequence[Measured]) -> str:
         most = min(fit, cores)
         if most == 1:
             return "No more than one at a time: there is one core, or memory for one."
-        run = run_set.run_command(f"workers={most}", "trainer.threads=1")
+        run = run_set.typed_command("run", f"workers={most}", "trainer.threads=1")
         return f"{most} at a time, one on each core: {run}"
     fits, typed = f"{fit} fit into memory", options.workers_per_device if on_gpu else 1
     if on_gpu:
@@ -91,9 +91,9 @@ def _command(run_set: RunSet, at_once: int, cell: Cell) -> str:
     """Word the command that runs so many cells at once, on a GPU so many on each of those that are visible."""
     if cell.cfg.trainer.accelerator == "gpu":
         workers = at_once * max(1, len(places_for(cell.cfg.trainer.devices)))
-        return run_set.run_command(f"workers={workers}", f"workers_per_device={at_once}")
+        return run_set.typed_command("run", f"workers={workers}", f"workers_per_device={at_once}")
     threads = () if at_once == 1 else (f"trainer.threads={max(1, (os.cpu_count() or 1) // at_once)}",)
-    return run_set.run_command(f"workers={at_once}", *threads)
+    return run_set.typed_command("run", f"workers={at_once}", *threads)
 
 
 GO = "go"  # file that lets all of them begin

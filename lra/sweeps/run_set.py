@@ -1,26 +1,30 @@
 """A set of runs: one call of `lra table`, `lra sweep`, `lra compare` or `lra tune`, with its cells and records."""
 
-import shlex
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Sequence
+from functools import cached_property
 from pathlib import Path
 
 from omegaconf import DictConfig
 from rich.console import Console
 
 from lra.base.arguments import check_choice
+from lra.base.command_line import command, key_of, override, shell_word, typed_command, typed_config_dirs
 from lra.base.paths import conf_names
 from lra.base.signals import Stopped
 from lra.base.text import visible
 from lra.results.reference import REFERENCES
-from lra.runs.collect import PUBLISHED, collect
+from lra.runs.collect import collect
+from lra.runs.groups import PUBLISHED
 from lra.runs.schema import Record
 from lra.settings.application import ONE_RUN_FLAGS
 from lra.settings.check import check_config
 from lra.settings.config import load_config
 from lra.settings.overrides import check_overrides
+from lra.settings.typed import read_override, words_of
 from lra.settings.unknown_option import unknown_flag
 from lra.sweeps.grid import METHOD, Cell, make_cells, plain_words, run_of, space_of, spell_out_all
+from lra.sweeps.group_to_read import no_records, typed_text, with_group_found
 from lra.sweeps.space import Space
 from lra.sweeps.tuned import TUNED, make_tuned_cells
 from lra.terminal.console import check_out, make_console, work_progress
@@ -42,17 +46,20 @@ class RunSet:
         sweeps: the overrides of every run, by the name of the sweep that brings the others.
 
     Attributes:
-        troubles: what `records` has left out, in a line each.
+        group_records: all records of the run group that `records` has read.
+        troubles: a line for each record in it that is broken.
         shows_a_part: whether `records` has left out methods or seeds of a task that is shown.
+        shows_nothing: whether `records` has found nothing to show among them.
     """
 
     def __init__(
         self, command: str, typed: list[str], options: DictConfig, launcher: list[str], sweeps: dict[str, list[str]]
     ):
-        self.verb, self.options, self.launcher, self.sweeps = command.split()[0], options, launcher, sweeps
-        self._command, self._typed, self._overrides = f"lra {command}", typed, sweeps[options.sweep]
+        self.command, self.verb, self.options, self.launcher = command, command.split()[0], options, launcher
+        self.sweeps, self._typed, self._overrides = sweeps, typed, sweeps[options.sweep]
+        self.group_records: list[Record] = []
         self.troubles: list[str] = []
-        self.shows_a_part = False
+        self.shows_a_part = self.shows_nothing = False
         self.cells: list[Cell] = []
         for sweep, words in sweeps.items():
             self.cells += make_tuned_cells(sweep, words) if TUNED in words else make_cells(sweep, words)
@@ -63,11 +70,17 @@ class RunSet:
         cfg = self.cells[0].cfg
         return Path(cfg.paths.runs) / str(cfg.run_group)
 
-    def run_command(self, *others: str) -> str:
-        """Word the command that runs these runs: with the overrides that were typed, and others in their place."""
-        replaced = {word.split("=")[0] for word in others}
-        kept = [word for word in self._typed if word.split("=")[0] not in replaced]
-        return shlex.join([*self._command.split(), "run", *kept, *others])
+    def typed_command(self, action: str, *changes: str, without: Sequence[str] = ()) -> str:
+        """Word the command that was typed, with another action, and with overrides in place of some that were typed."""
+        verb, *subcommand = self.command.split()
+        flags = [*subcommand, action]
+        return typed_command(verb, *changes, without=[*ACTIONS, *without], flags=flags)
+
+    def run_command(self) -> str:
+        """Word the command that runs these runs; those of a group that is only read would be of the usual one."""
+        name, typed = str(self.cells[0].cfg.run_group), typed_text("run_group", self._typed)
+        is_read_only = self.group.suffix == PUBLISHED or typed not in (None, name)  # a path, or the project's records
+        return self.typed_command("run", without=["run_group"] if is_read_only else [])
 
     def space(self) -> Space:
         """The space that these runs are drawn from."""
@@ -100,46 +113,44 @@ class RunSet:
     def records(self) -> list[Record]:
         """Read the run group's valid records of this protocol and size.
 
-        `task=`, `seed=`, `attention=`, `mixer=` and `model=` select among them where they are typed. `troubles` gets a
-        line for each record that is broken, and for what else is left out.
+        `task=`, `seed=`, `attention=`, `mixer=` and `model=` select among them where they are typed.
         """
         collection = collect(self.group)
-        self.troubles = [*collection.troubles, *self._left_out(collection.records)]
+        self.group_records, self.troubles = collection.records, collection.troubles
         alike = [record for record in collection.records if self.is_shown(record)]
-        keys = {word.split("=")[0] for word in self._overrides}
-        typed = {"attention" if key in METHOD else key for key in keys} & {"task", "attention", "seed"}
-        choices = {key: {cell.choice(key) for cell in self.cells} for key in typed}
-        shown = [
-            record
-            for record in alike
-            if all(str(dict(record["identity"])[key]) in chosen for key, chosen in choices.items())
-        ]
+        shown = [record for record in alike if self.names_method_and_seed(record)]
         if self.verb == "tune":
             runs = {cell.run for cell in self.cells}
             shown = [record for record in shown if run_of(record) in runs]
         tasks = {record["identity"]["task"] for record in shown}
         self.shows_a_part = len(shown) < sum(record["identity"]["task"] in tasks for record in alike)
+        self.shows_nothing = not any(self.can_show(record) and self._has_task(record) for record in shown)
         return shown
 
-    def _left_out(self, records: list[Record]) -> list[str]:
-        """Word a note for each other size and protocol in the group, and for each other task if none was typed.
+    def _has_task(self, record: Record) -> bool:
+        """Tell whether a record's task is shown."""
+        return self.verb == "table" or record["identity"]["task"] in self.tasks()
 
-        The accuracy table shows all tasks. A size without a file, which was removed or is of a package that is not
-        here, cannot be typed: the report has its records.
-        """
-        every_task = self.verb == "table" or bool(_values("task", self._typed))
-        tasks, sizes, kinds = self.tasks(), conf_names("size"), Counter[tuple[str, str]]()
-        group = f"run_group={self.cells[0].cfg.run_group}"
-        show, report = f"{self._command} show {group}", f"lra report {group}"
-        for record in records:
-            identity = record["identity"]
-            if not self.is_shown(record):
-                kind = f"size={identity['size']} protocol={identity['protocol']}"
-                kinds[kind, f"{show} {kind}" if identity["size"] in sizes else report] += 1
-            elif not every_task and identity["task"] not in tasks:
-                kind = f"task={identity['task']}"
-                kinds[kind, f"{show} {kind}"] += 1
-        return [visible(f"left out: {count} of {kind}: {hint}") for (kind, hint), count in sorted(kinds.items())]
+    def can_show(self, record: Record) -> bool:
+        """Tell whether a record can be of the kind that the command shows, whatever its size, protocol and task."""
+        if self.verb == "sweep":
+            return record["identity"]["attention"] in self._choices["attention"]
+        return self.verb != "tune" or record["identity"]["seed"] == self.space().seed
+
+    def names_method_and_seed(self, record: Record) -> bool:
+        """Tell whether a record's task, method and seed are among those that were typed, where any were."""
+        typed = {"attention" if key in METHOD else key for key in self.typed_keys} & {"task", "attention", "seed"}
+        return all(str(dict(record["identity"])[key]) in self._choices[key] for key in typed)
+
+    @cached_property
+    def _choices(self) -> dict[str, set[str]]:
+        """The names of the tasks, methods and seeds of the cells."""
+        return {key: {cell.choice(key) for cell in self.cells} for key in ("task", "attention", "seed")}
+
+    @cached_property
+    def typed_keys(self) -> set[str]:
+        """The keys of the overrides that were typed, and of those that stand for them."""
+        return {key_of(word) for word in (*self._typed, *self._overrides)}
 
     def is_shown(self, record: Record) -> bool:
         """Tell whether a record has the size and the protocol of these runs."""
@@ -219,14 +230,16 @@ def read_run_set(verb: str, words: Sequence[str], *, swept: str = "", second_swe
     elif verb == "table":
         _choose_family(options, typed)
     check_choice("sweep", options.sweep, conf_names("sweep"))
+    if options.what == "show":
+        others = with_group_found(others)
     tuned = TUNED in others and "search" in options
     if tuned:
         others.remove(TUNED)
     overrides = [f"sweep={options.sweep}", *spell_out_all(options.sweep, others)]
     names = [str(name) for name in load_config(verb)]
     _, *overrides = check_overrides("train", overrides, sweep=True, classes=options.what != "show", own=names)
-    command = f"{verb} {swept}".strip()
-    _check_options(command, options)
+    verb_words = f"{verb} {swept}".strip()
+    _check_options(verb_words, options)
     _check_one_table(verb, overrides)
     _check_search(verb, options, overrides, own, tuned=tuned)
     if verb == "tune":
@@ -240,13 +253,15 @@ def read_run_set(verb: str, words: Sequence[str], *, swept: str = "", second_swe
     sweeps = {options.sweep: overrides}
     if second_sweep is not None:
         sweeps[second_sweep] = [word for word in overrides if not word.startswith("attention")]
-    run_set = RunSet(command, typed, options, launcher, sweeps)
+    run_set = RunSet(verb_words, typed, options, launcher, sweeps)
     group = run_set.group
     if options.what != "show" and group.suffix == PUBLISHED:
+        right = [run_set.typed_command("show"), run_set.typed_command(options.what, without=["run_group"])]
         line = f"run_group={run_set.cells[0].cfg.run_group} is a file of published records, which only show reads"
-        raise UserError(f"{line}; to run type another run_group=", kind="wrong_value", key="run_group")
-    if options.what == "show" and _values("run_group", typed) and not group.suffix and not group.exists():
-        raise UserError(f"no run is below {group}; lra show runs lists all runs", kind="no_records", key=str(group))
+        line += f"; type: {right[0]}, or to run: {right[1]}"
+        raise UserError(line, kind="wrong_value", key="run_group", right=right)
+    if options.what == "show" and _values("run_group", typed) and not group.exists():
+        raise no_records(f"{verb_words} show", group)
     cells = run_set.cells[:1] if options.what == "show" else run_set.cells  # `show` runs no cell
     with work_progress(make_console(), len(cells), in_pipe=options.what != "show") as advance:
         for cell in cells:
@@ -269,10 +284,13 @@ def _choose_family(options: DictConfig, words: Sequence[str]) -> None:
             options.reference = protocol
 
 
-def _check_options(command: str, options: DictConfig) -> None:
+def _check_options(verb_words: str, options: DictConfig) -> None:
+    verb, *subcommand = verb_words.split()
     if options.what not in ACTIONS:
-        raise UserError(f"{options.what!r} is no action; type: lra {command} {'|'.join(ACTIONS)}")
-    check_config(options, command.split()[0])
+        typed = [typed_command(verb, without=["what", options.what], flags=[*subcommand, action]) for action in ACTIONS]
+        line = f"{options.what!r} is no action; type one of: {', '.join(typed)}"
+        raise UserError(line, kind="unknown_choice", key="what", value=options.what, right=typed)
+    check_config(options, verb)
     check_choice("format", options.format, FORMATS)
     check_out(options.out, "table.md")
     if options.format == "wandb" and options.out is not None:
@@ -296,8 +314,10 @@ def _check_search(verb: str, options: DictConfig, overrides: Sequence[str], own:
             raise UserError(line, kind="no_effect", key=of_search[0].partition("=")[0])
         check_choice("search", options.get("search", "tune"), conf_names("sweep"))
         if space_of(sweep, plain).options:
-            line = f"sweep={sweep} is a space to search; type lra tune run sweep={sweep}"
-            raise UserError(line, kind="no_effect", key="sweep", value=sweep, right=f"lra tune run sweep={sweep}")
+            others = [word for word in overrides if key_of(word) not in ("sweep", "seed", "run_group")]
+            right = command("tune run", *typed_config_dirs(), override("sweep", sweep), *others)
+            line = f"sweep={sweep} is a space to search; type {right}"
+            raise UserError(line, kind="no_effect", key="sweep", value=sweep, right=right)
         return
     seeds = _values("seed", overrides)
     if seeds:
@@ -305,7 +325,7 @@ def _check_search(verb: str, options: DictConfig, overrides: Sequence[str], own:
         line += " leave it out"
         raise UserError(line, kind="no_effect", key="seed")
     if not space_of(sweep, overrides).options:
-        right = "'recipe.optimizer.lr=tag(log, interval(1e-4, 1e-2))'"
+        right = shell_word("recipe.optimizer.lr=tag(log, interval(1e-4, 1e-2))")
         line = f"sweep={sweep} has no interval to draw from; type for example {right}"
         raise UserError(line, kind="missing_option", key="sweep", value=sweep, right=right)
 
@@ -318,7 +338,8 @@ def _check_one_table(verb: str, overrides: Sequence[str]) -> None:
             " train, or another run_group="
         )
     for word in overrides:
-        key, _, values = word.partition("=")
-        if key in ONE_FOR_A_TABLE and "," in values:
-            first = f"{key}={values.split(',')[0]}"
-            raise UserError(f"{word} names several, but a table has one; type a command for each: {first}")
+        key = key_of(word)
+        if key in ONE_FOR_A_TABLE and (several := words_of(read_override(word)))[1:]:
+            right = [typed_command(verb, each) for each in several]
+            line = f"{shell_word(word)} names several, but a table has one; type a command for each: {', '.join(right)}"
+            raise UserError(line, kind="several_values", key=key, value=word, right=right)

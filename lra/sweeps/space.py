@@ -17,6 +17,7 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import ChoiceSweep
 from omegaconf import DictConfig, OmegaConf
 
+from lra.base.command_line import shell_word
 from lra.runs.flatten_settings import hash_of
 from lra.settings.typed import TIMES
 from lra.types import UserError
@@ -83,7 +84,7 @@ class _Axis:
         if not low < high or not (low > 0 or LOG not in self.tags) or not math.isfinite(high - low):
             right = f"{key}=tag({LOG}, interval(1e-4, 1e-2))"
             line = f"{key}={typed} is no interval to draw from: it has two ends, the lower one first"
-            line += f", and with {LOG} above 0; type for example '{right}'"
+            line += f", and with {LOG} above 0; type for example {shell_word(right)}"
             raise UserError(line, kind="wrong_value", key=key, value=typed, right=right)
         self._whole = isinstance(low, int) and isinstance(high, int)
         beyond = 0.5 if self._whole else 0.0  # so that each whole number has its share

@@ -1,11 +1,10 @@
 """The outcomes of a search's trials, and `recipe=tuned`: the cells of a sweep with the best configuration of each."""
 
-import shlex
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from lra.base.command_line import quoted_for_hydra
+from lra.base.command_line import command, key_of, override, quoted_for_hydra, typed_config_dirs
 from lra.results.tuning import Search, Trial
 from lra.runs.failure import read_failure
 from lra.runs.record import read_record
@@ -59,12 +58,14 @@ def _as_override(space: Space, budget: int, tried: int) -> str:
 
 def _unfinished(search: Search, group: str, words: Iterable[str], options: dict[str, str]) -> UserError:
     name = f"{search.task}/{search.method}"
+    typed = [word for word in words if key_of(word) not in (*OF_A_TABLE, "sweep")]
+    sweep = [override("sweep", options["search"])] * (options["search"] != "tune")
+    of_search = [*typed_config_dirs(), *typed, *sweep, override("budget", search.budget)]
     if len(search.trials) == search.budget:
-        line = f"recipe=tuned: all {search.budget} trials of {name} failed; lra tune show says why"
-        return UserError(line, kind="no_records", key="recipe", value=name)
-    typed = [word for word in words if word.split("=")[0] not in (*OF_A_TABLE, "sweep")]
-    sweep = [f"sweep={options['search']}"] * (options["search"] != "tune")
-    right = shlex.join(["lra", "tune", "run", *typed, *sweep, f"budget={search.budget}"])
+        right = command("tune show", *of_search)
+        line = f"recipe=tuned: all {search.budget} trials of {name} failed; why says: {right}"
+        return UserError(line, kind="no_records", key="recipe", value=name, right=right)
+    right = command("tune run", *of_search)
     line = f"recipe=tuned: {search.budget - len(search.trials)} of {search.budget} trials of {name} have not ended in"
     return UserError(
         f"{line} run group {group}; type {right}", kind="no_records", key="recipe", value=name, right=right

@@ -18,6 +18,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
+from lra.base.command_line import override, shell_command, shell_word
 from lra.base.files import regular_file
 from lra.types import UserError
 
@@ -153,20 +154,47 @@ def check_out(out: str | None, example: str, *, makes_folder: bool = False) -> N
     `example` is the name of a file, for the error; `makes_folder`: the command makes the file's folder.
 
     Raises:
-        UserError: when `out` is the name of a folder, a pipe or a device, or in a folder that is not there.
+        UserError: when `out` is the name of a folder, a pipe or a device, in a folder that is not there or cannot be
+            made, or cannot be written.
     """
     if out is None:
         return
+    typed = override("out", out)
     if Path(out).expanduser().is_dir():
-        place = Path(out) / example
-        line = f"out={out} is a folder; type a file, for example out={place}"
-        raise UserError(line, kind="no_file", key="out", value=out, right=str(place))
+        right = override("out", Path(out) / example)
+        line = f"{typed} is a folder; type a file, for example {shell_word(right)}"
+        raise UserError(line, kind="no_file", key="out", value=out, right=right)
     path = out_path(out)
     if path.exists():
-        regular_file(path, f"out={out}")  # a device or a pipe would be replaced by a file
-    elif not path.parent.is_dir() and not makes_folder:
-        line = f"out={out}: its folder is not there; type: mkdir -p {path.parent}"
-        raise UserError(line, kind="missing_folder", key="out", value=out)
+        regular_file(path, typed)  # a device or a pipe would be replaced by a file
+    elif not path.parent.exists() and not makes_folder:
+        right = shell_command("mkdir", "-p", path.parent)
+        line = f"{typed}: its folder is not there; type: {right}"
+        raise UserError(line, kind="missing_folder", key="out", value=out, right=right)
+    check_writable(path, out)
+
+
+def check_writable(path: Path, typed: str | None, key: str = "out", *, example: str | None = None) -> None:
+    """Refuse a file or folder that cannot be written, or made, before the work whose result it is.
+
+    Args:
+        path: the file or folder, which need not exist, nor the folders that it is in.
+        typed: what was typed for it; None: nothing, the place is the command's own.
+        key: the option that can name another.
+        example: a value of this option, for the error; None: the file's name, in the current folder.
+
+    Raises:
+        UserError: when what is there is no folder, or cannot be written.
+    """
+    there = next(folder for folder in path.parents if os.path.lexists(folder))
+    if there.is_dir() and os.access(there, os.W_OK | os.X_OK):
+        return
+    trouble = "cannot be written" if there.is_dir() else "is no folder"
+    right = override(key, example or path.name)
+    line = f"{there} {trouble}; name another place, such as {shell_word(right)}"
+    if typed is not None:
+        line = f"{override(key, typed)}: {line}"
+    raise UserError(line, kind="not_writable", key=key, value=typed, right=right)
 
 
 def out_path(out: str) -> Path:

@@ -4,84 +4,56 @@
   lra evaluate run=a1b9200f seed=0                   where several seeds have these settings
   lra evaluate run=runs/default/listops/nystrom/paper-full-5000steps-a1b9200f/seed0    its folder
   lra evaluate run=a1b9200f seed=0 predictions=3     also shows test examples with their predictions
+  lra evaluate run=a1b9200f seed=0 trainer.threads=1
+  lra evaluate run=a1b9200f seed=0 trainer=cpu       on a CPU, whatever trained it
 
 Four digits of the hash are enough where no other run has them; GROUP/HASH names a run of one run group. The checkpoint
 is the best one by dev accuracy. The command prints the test accuracy, and whether it equals the recorded one. The
-record is not changed.
+record is not changed. The machine is that of the training, but for trainer=, trainer.threads= and trainer.precision=.
 """
 
-from pathlib import Path
+from collections.abc import Sequence
 
-import torch
 from omegaconf import DictConfig, OmegaConf
-from torch import Tensor
 
-from lra import build
-from lra.base.text import visible
-from lra.build import trainer as build_trainer
-from lra.runs.files import BEST, find_run
-from lra.runs.record import read_record
-from lra.settings import config
-from lra.settings.stored_config import read_trained_config
-from lra.terminal.console import make_console
-from lra.training.compiled import compile_model
-from lra.training.machine import autocast_context, prepare_machine, to_weight_dtype
-from lra.types import UserError, to_device
-from lra.verbs.train_summary import print_predictions
+from lra.base.command_line import command, key_of, override, shell_word, typed_command
+from lra.settings.typed import read_override, values_of
+from lra.types import UserError
+
+OF_TRAINER = ("accelerator", "precision", "threads")  # options of the trainer that a test has too
+ACCELERATORS = ("cpu", "gpu")  # choices of `trainer=` that are nothing but one of these
+
+
+def to_overrides(words: Sequence[str]) -> list[str]:
+    """Turn `trainer=cpu` and options of the trainer, which a run has of its own, into options of this command.
+
+    Raises:
+        UserError: for what a test has no use for.
+    """
+    return [_of_this_command(word) for word in words]
+
+
+def _of_this_command(word: str) -> str:
+    group, _, name = key_of(word).partition(".")
+    if group != "trainer" or "=" not in word:
+        return word
+    if name in OF_TRAINER:
+        return word.lstrip("+").removeprefix("trainer.")
+    choices = [str(value) for value in values_of(read_override(word))]
+    if not name and choices and choices[0] in ACCELERATORS and len(choices) == 1:
+        return override("accelerator", choices[0])
+    takes = ["trainer=cpu", "trainer=gpu", *(f"trainer.{key}=" for key in OF_TRAINER if key != "accelerator")]
+    right = typed_command("evaluate", without=[key_of(word)])
+    line = f"{shell_word(word)} has no effect on a test, which takes {', '.join(takes)}; type: {right}"
+    raise UserError(line, kind="no_effect", key=key_of(word), right=right)
 
 
 def run(cfg: DictConfig) -> None:
     """Test the run that `cfg.run` and `cfg.seed` name."""
-    console = make_console()
     if OmegaConf.select(cfg, "run") is None:
-        raise UserError("run= is missing; type for example: lra evaluate run=a1b9200f seed=0; lra show runs lists them")
-    folder = find_run(str(cfg.run), Path(cfg.paths.runs), seed=OmegaConf.select(cfg, "seed"))
-    trained = read_trained_config(folder, cfg.paths)
-    console.print(visible(str(folder)), style="dim")
-    if config.processes(trained) > 1:
-        trained_on = f"trained on {config.processes(trained)} devices"
-        console.print(f"{trained_on}, tested here on one device, with the same batches")
-        config.use_one_device(trained)
-    if trained.trainer.get("data_on_device"):
-        trained.trainer.data_on_device = False  # for one pass it need not be copied; the batches are the same
-    correct = _correct(trained, folder)
-    accuracy = correct.float().mean().item()
-    console.print(f"test accuracy {accuracy:.4%} over {len(correct):,} examples")
-    print_predictions(console, trained, folder, cfg.predictions)
-    record = read_record(folder)
-    if record is None:
-        console.print("the run has no result yet to compare with")
-    elif record["outcome"]["test_accuracy"] == accuracy:
-        console.print("the same as recorded, to the last digit")
-    else:
-        line = f"the recorded accuracy is {record['outcome']['test_accuracy']:.4%}: other data, machine or code since?"
-        raise UserError(line)
+        right = [command("evaluate", "run=a1b9200f", "seed=0"), command("show runs")]
+        line = f"run= is missing; type for example: {right[0]}; {right[1]} lists them"
+        raise UserError(line, kind="missing_option", key="run", right=right)
+    from lra.verbs.evaluate_run import evaluate_run  # torch: a mistyped word is told at once
 
-
-def _correct(trained: DictConfig, folder: Path) -> Tensor:
-    """Tell which test examples the best checkpoint predicts right, `[examples]` bool."""
-    machine = build_trainer.build_machine(trained)
-    arguments = build_trainer.build_trainer_arguments(trained)
-    if not arguments:  # without Lightning, whose import takes longer than the test of a small model
-        batches, model = build.build_data(trained).test_dataloader(), build.build_trained_model(trained, folder)
-        compile_model(model, trained.get("compile"))
-        prepare_machine(machine)
-        model = to_weight_dtype(machine.precision, model).to(machine.device).eval()
-        correct = []
-        with torch.inference_mode(), autocast_context(machine.precision, machine.device):
-            for batch in batches:
-                tokens, valid, label = to_device(batch, machine.device)
-                correct.append((model(tokens, valid).argmax(-1) == label).cpu())
-        return torch.cat(correct)
-    from lra.training import run as training
-
-    module = build.build_module(trained)
-    training.test(  # only Lightning's Trainer knows what its arguments mean
-        module,
-        build.build_datamodule(trained),
-        checkpoint=folder / BEST,
-        machine=machine,
-        loggers=[],
-        trainer_arguments=arguments,
-    )
-    return torch.cat(module.correct)
+    evaluate_run(cfg, {key: cfg[key] for key in OF_TRAINER if cfg[key] is not None})

@@ -8,6 +8,7 @@ checkpoint by dev accuracy), config.json and README.md, a model card written fro
 lra.load_exported("my-model") gives the model; it needs neither Hydra nor Lightning.
 """
 
+import itertools
 import json
 import os
 import re
@@ -19,6 +20,7 @@ from typing import Any
 from omegaconf import DictConfig, OmegaConf
 
 from lra import build
+from lra.base.command_line import command, override, shell_word, typed_command, typed_overrides
 from lra.base.files import making_folder
 from lra.base.paths import NO_OPTION_KEYS
 from lra.base.text import for_markdown, size_text, visible
@@ -29,7 +31,7 @@ from lra.runs.record import read_record
 from lra.runs.schema import MIXERS, TARGET, Record, is_ours
 from lra.settings import config
 from lra.settings.stored_config import read_trained_config
-from lra.terminal.console import make_console
+from lra.terminal.console import check_writable, make_console
 from lra.training.checkpoints import read_matching_weights
 from lra.types import UserError
 
@@ -64,30 +66,43 @@ logits = model(tokens, {mask})  # tokens [B, {sequences}, {length}] → logits [
 
 def run(cfg: DictConfig) -> None:
     """Export the run that `cfg.run` and `cfg.seed` name to the new folder `cfg.to`."""
-    for key in ("run", "to"):
-        if OmegaConf.select(cfg, key) is None:
-            line = f"{key}= is missing; type for example: lra export run=a1b9200f seed=0 to=my-model"
-            raise UserError(line, kind="missing_option", key=key)
-    folder = find_run(str(cfg.run), Path(cfg.paths.runs), seed=OmegaConf.select(cfg, "seed"))
+    if OmegaConf.select(cfg, "run") is None:
+        right = command("export", "run=a1b9200f", "seed=0", "to=my-model")
+        line = f"run= is missing; type for example: {right}; the runs are listed by: {command('show runs')}"
+        raise UserError(line, kind="missing_option", key="run", right=right)
+    if OmegaConf.select(cfg, "to") is None:
+        right = typed_command("export", "to=my-model")
+        raise UserError(f"to= is missing; type for example: {right}", kind="missing_option", key="to", right=right)
     to = Path(cfg.to).expanduser()
     _check_target(to)
+    check_writable(to.absolute(), str(cfg.to), "to")
+    folder = find_run(str(cfg.run), Path(cfg.paths.runs), seed=OmegaConf.select(cfg, "seed"))
     trained = read_trained_config(folder, cfg.paths)
     record = read_record(folder)
     if record is None:
-        raise UserError(f"{folder} has no result yet, and the model card needs it; lra train finishes the run")
+        states = command("show runs", *typed_overrides("paths.runs"))
+        line = f"{folder} has no result yet, and the model card needs it; the command that began the run finishes it;"
+        line += f" how far it is says: {states}"
+        raise UserError(line, kind="no_records", key=str(folder), right=states)
     write_exported(folder, to, trained, record)
     console = make_console()
     size = size_text(sum(path.stat().st_size for path in to.iterdir()))
     console.print(f"exported {size}, test accuracy {record['outcome']['test_accuracy']:.2%}: {visible(str(to))}")
-    console.print(f'in Python: lra.load_exported("{visible(str(to))}")')
+    console.print(f"in Python: lra.load_exported({str(to)!r})")
 
 
 def _check_target(to: Path) -> None:
     """Refuse a place that is taken: a file, or a folder that is not empty."""
     if to.is_dir() and any(to.iterdir()):
-        raise UserError(f"to={to} is a folder that is not empty; name a new one, for example to={to}-2")
-    if os.path.lexists(to) and not to.is_dir():
-        raise UserError(f"to={to} is a file; name a new folder, for example to={to}-exported")
+        what = "is a folder that is not empty; name a new one"
+    elif os.path.lexists(to) and not to.is_dir():
+        what = "is a file; name a new folder"
+    else:
+        return
+    names = (to.parent / f"{to.name or 'exported'}-{number}" for number in itertools.count(2))
+    right = typed_command("export", override("to", next(name for name in names if not os.path.lexists(name))))
+    line = f"{shell_word(override('to', to))} {what}, for example: {right}"
+    raise UserError(line, kind="taken", key="to", value=str(to), right=right)
 
 
 def exported_config(cfg: DictConfig) -> dict[str, Any]:

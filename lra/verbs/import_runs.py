@@ -16,7 +16,7 @@ from typing import Any
 
 from omegaconf import DictConfig
 
-from lra.base.command_line import quoted_for_hydra
+from lra.base.command_line import command, quoted_for_hydra
 from lra.base.files import checked_name
 from lra.base.text import visible
 from lra.runs.collect import collect, describe
@@ -41,10 +41,12 @@ def to_overrides(words: list[str]) -> list[str]:
 def run(cfg: DictConfig) -> None:
     """Copy the runs that this machine does not have."""
     if cfg["from"] is None:
-        raise UserError("import what? type for example: lra import /mnt/other/runs")
+        right = command("import", "/mnt/other/runs")
+        raise UserError(f"import what? type for example: {right}", kind="missing_option", key="from", right=right)
     place = Path(str(cfg["from"])).expanduser()
     if not place.exists():
-        raise UserError(f"{place} is not there; type the folder of runs, or the .jsonl file, to import")
+        line = f"{place} is not there; type the folder of runs, or the .jsonl file, to import"
+        raise UserError(line, kind="missing_file", key="from", value=str(place))
     into = None if cfg.into is None else checked_name(cfg.into, "into=", example="table", nested=True)
     collection, console = collect(place, separate_run_groups=into is None), make_console()
     copied: list[bool] = []  # of each run that is here now

@@ -1,8 +1,9 @@
 """lra report: write all results of a run group into one HTML file.
 
-  lra report run_group=table
+  lra report run_group=table                      a group of your runs
   lra report run_group=landmarks out=landmarks.html
-  lra report run_group=published samples=0
+  lra report run_group=published samples=0        the project's published records
+  lra report run_group=published/listops.jsonl    one of their files; also the path of any folder or .jsonl file
 
 It begins with one table of all accuracies, whose numbers lead to their runs. Then come tables and figures of each
 protocol, size and task, a table of all runs, with links to the pages of lra diagnose, each run's settings and
@@ -14,7 +15,7 @@ import base64
 import json
 import os
 from collections import Counter, defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -25,6 +26,7 @@ from omegaconf import DictConfig
 
 from lra import build
 from lra.base.arguments import check_choice
+from lra.base.command_line import override, shell_word
 from lra.base.paths import conf_names
 from lra.base.text import size_text, visible
 from lra.build.store import is_prepared
@@ -50,10 +52,12 @@ from lra.results.reference import REFERENCES, in_benchmark_order, paper_attentio
 from lra.results.tables import MISSING, number
 from lra.results.variants import group_by_variant
 from lra.runs.collect import Collection, collect, describe, finished_at, run_key
-from lra.runs.files import DIAGNOSIS_PAGE, RESULT, group_file
+from lra.runs.files import DIAGNOSIS_PAGE, RESULT
+from lra.runs.groups import group_file
 from lra.runs.schema import Record
 from lra.settings import config
-from lra.terminal.console import check_out, make_console, out_path
+from lra.sweeps.group_to_read import no_records, with_group_found
+from lra.terminal.console import check_out, check_writable, make_console, out_path
 from lra.types import UserError
 
 BASELINE = "nystrom"
@@ -72,20 +76,20 @@ class Sample:
     image: str = ""
 
 
+def to_overrides(words: Sequence[str]) -> list[str]:
+    """Find the run group, wherever it lies."""
+    return with_group_found(words)
+
+
 def run(cfg: DictConfig) -> None:
     """Write the page."""
     check_choice("reference", cfg.reference, REFERENCES)
-    check_out(cfg.out, "report.html", makes_folder=True)
-    if cfg.out is not None and Path(cfg.out).suffix not in (".html", ".htm"):
-        raise UserError(f"out={cfg.out}: a report is HTML; type for example out={Path(cfg.out).with_suffix('.html')}")
     group = Path(cfg.paths.runs) / cfg.run_group
-    collection = collect(group)
+    path = _page_path(cfg.out, group)
+    collection = collect(group) if group.exists() else Collection()
     if not collection.records:
-        there = f"runs there are: {_groups(Path(cfg.paths.runs))}"
-        line = "; ".join([f"no record is below {group}", there, *collection.troubles])
-        raise UserError(line, kind="no_records", key=str(group))
+        raise no_records("report", group, troubles=collection.troubles)
     newest, kinds = max(map(finished_at, collection.records)), by_protocol_and_size(collection.records)
-    path = group_file(group, "report.html") if cfg.out is None else out_path(cfg.out)
     published = published_curves(Path(cfg.paths.runs))
     runs, cells = run_lines(kinds, _diagnoses(collection, path.parent), published)
     sections, shared_notes = notes_once([_section(kind, records) for kind, records in kinds.items()])
@@ -104,6 +108,22 @@ def run(cfg: DictConfig) -> None:
         samples=_samples(cfg, collection.records) if cfg.samples else [],
     )
     make_console().print(f"{visible(str(path))}  {size_text(path.stat().st_size)}")
+
+
+def _page_path(out: str | None, group: Path) -> Path:
+    """Choose the file of the page, and refuse it before the work if it cannot be written."""
+    if out is None:
+        path = group_file(group, "report.html")
+        if group.exists():
+            check_writable(path, None)
+        return path
+    check_out(out, "report.html", makes_folder=True)
+    path = Path(out)
+    if path.suffix not in (".html", ".htm"):
+        right = override("out", path.with_suffix(".html"))
+        line = f"out={out}: a report is HTML; type for example {shell_word(right)}"
+        raise UserError(line, kind="wrong_value", key="out", value=out, right=right)
+    return out_path(out)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -276,11 +296,6 @@ def _diagnoses(collection: Collection, folder: Path) -> dict[tuple[object, ...],
         if source.name == RESULT
     }
     return {key: quote(os.path.relpath(page, folder)) for key, page in pages.items() if page.is_file()}
-
-
-def _groups(runs: Path) -> str:
-    names = sorted(path.name for path in runs.iterdir() if path.is_dir()) if runs.is_dir() else []
-    return ", ".join(name for name in names if not name.startswith(".")) or "none"
 
 
 def _section(kind: ProtocolAndSize, records: list[Record]) -> Section:

@@ -9,7 +9,7 @@ lra show data task=listops                     examples in readable form; length
 lra show data task=image size=short split=test examples=5
 lra show runs                                  each run: its hash, seed, state and accuracy, or why it failed
 lra show runs run_group=table
-lra show runs runs/published/demo.jsonl        the runs in a file of published records
+lra show runs published/listops.jsonl          the project's published records, or a .jsonl file of yours
 lra show tasks                                 classes, length, examples, terms, and whether the data is prepared here
 lra show attentions                            attentions and mixers: options, cost, source, differences from the paper
 """
@@ -22,6 +22,7 @@ from omegaconf import DictConfig
 from lra.base.command_line import quoted_for_hydra
 from lra.base.paths import data_dir
 from lra.settings.config import default_choice
+from lra.sweeps.group_to_read import with_group_found
 from lra.types import UserError
 from lra.verbs.show_choices import show_attentions, show_tasks
 
@@ -48,18 +49,21 @@ def to_overrides(words: list[str]) -> list[str]:
         UserError: when that word is missing or unknown.
     """
     if not words or words[0] not in SUBCOMMANDS:
-        trouble = f"{words[0]!r} cannot be shown;" if words and "=" not in words[0] else "show what?"
-        raise UserError(f"{trouble} type one of: {', '.join(f'lra show {what}' for what in SUBCOMMANDS)}")
+        wrong = words[0] if words and "=" not in words[0] else None
+        trouble = f"{wrong!r} cannot be shown;" if wrong else "show what?"
+        line = f"{trouble} type one of: {', '.join(f'lra show {what}' for what in SUBCOMMANDS)}"
+        raise UserError(line, kind="unknown_choice", key="what", value=wrong, right=SUBCOMMANDS)
     what, *rest = words
     if what == "runs" and rest and "=" not in rest[0] and not rest[0].startswith("-"):
         rest[0] = f"file={quoted_for_hydra(rest[0])}"
-    return [f"what={what}", *rest]
+    return [f"what={what}", *(with_group_found(rest) if what == "runs" else rest)]
 
 
 def run(cfg: DictConfig) -> None:
     """Show what `cfg.what` names."""
     if cfg.what != "protocol" and cfg.format != "terminal":
-        raise UserError(f"format={cfg.format} is for lra show protocol; leave it out")
+        line = f"format={cfg.format} is for lra show protocol; leave it out"
+        raise UserError(line, kind="no_effect", key="format", value=cfg.format)
     if cfg.what == "protocol":
         from lra.verbs.show_protocol import show_protocol
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from omegaconf import OmegaConf
 
+from lra.base.command_line import command, override, typed_config_dirs
 from lra.base.paths import DESCRIPTION, NO_OPTION_KEYS, conf_names, read_choice
 from lra.data.manifest import MANIFEST, SPLITS, read_manifest
 from lra.results.tables import MISSING, TextTable
@@ -81,7 +82,7 @@ def _task_row(name: str, file: dict[str, Any], size: str, data: Path) -> list[st
             here = f"yes, {manifest['origin']}"
         else:
             counts = f"{sized.images:,} together" if "images" in sized else _counts(sized)
-            here = f"no; lra prepare task={name} size={size}"
+            here = f"no; {command('prepare', *typed_config_dirs(), override('task', name), override('size', size))}"
     return [
         name,
         str(spec.num_classes),

@@ -7,18 +7,22 @@ from pathlib import Path
 from omegaconf import DictConfig
 
 from lra.base.checked_json import parsed_json
+from lra.base.command_line import command, override, typed_overrides
 from lra.base.files import paths_below, read_file
 from lra.results.dev_curves import place_among, place_of, published_curves, references_of
 from lra.results.run_states import RunState, finished, method_names, run_states, sorted_states
 from lra.results.tables import TextTable
-from lra.runs.collect import PUBLISHED, collect, finished_at
+from lra.runs.collect import collect, finished_at
 from lra.runs.files import DATA, METRICS, hash_and_seed
+from lra.runs.groups import PUBLISHED, find_group, nearest_groups
 from lra.runs.schema import DevCurve, Record
+from lra.sweeps.group_to_read import no_records
 from lra.terminal.console import make_console
 from lra.terminal.fit_table import print_text_table
 from lra.training.curves import read_curves
 from lra.types import UserError
 
+NAMED_BY = ("a run is named by its hash and seed: lra evaluate run=HASH seed=SEED",)  # not a published record
 UNITS = ((86_400, "d"), (3600, "h"), (60, "min"))
 
 
@@ -36,7 +40,7 @@ def show_runs(cfg: DictConfig) -> None:
     published, troubles = ([], []) if place == runs else published_states(place)
     states += published
     if not states:
-        raise UserError(_nothing(place, troubles), kind="no_records", key=str(place))
+        raise _nothing(place, troubles)
     now, references = time.time(), published_curves(runs)
     rows = [
         [
@@ -56,7 +60,7 @@ def show_runs(cfg: DictConfig) -> None:
         title=f"{len(states)} runs {'in' if place.is_file() else 'below'} {place}",
         columns=("run", "hash", "seed", "state", "age", "group", "settings", "folder"),
         rows=rows,
-        notes=["a run is named by its hash and seed: lra evaluate run=HASH seed=SEED", *troubles],
+        notes=[*(NAMED_BY if any(state.folder.is_dir() for state in states) else ()), *troubles],
         optional=("folder", "settings", "group"),
         prose=("state", "group", "settings", "folder"),
     )
@@ -83,26 +87,40 @@ def _place_of(state: RunState, published: list[Record]) -> str:
 
 
 def _place(runs: Path, group: str | None, file: str | None) -> Path:
-    """Find what is shown: the folder of runs, a group's folder or file, or any file of published records."""
+    """Find what is shown: the folder of runs, a group's folder or file, or any file of published records.
+
+    Raises:
+        UserError: for a group and a file together, and where there is no such file.
+    """
     if file is None:
         return runs / (group or "")
     if group is not None:
         line = f"run_group={group} has no effect beside the file {file}; leave one of the two out"
         raise UserError(line, kind="no_effect", key="run_group", value=group)
-    path = Path(file).expanduser()
-    if not path.is_file() or path.suffix != ".jsonl":
-        what = "is not a .jsonl file of published records" if path.exists() else "is not there"
-        line = f"{file} {what}; for a folder below {runs} type for example: lra show runs run_group=table"
+    here = Path(file).expanduser()
+    path = here if here.exists() else find_group(runs, file).place
+    if path.is_file() and path.suffix == PUBLISHED:
+        return path
+    if path.is_dir():
+        as_group = command("show runs", override("run_group", here.absolute() if here.exists() else file))
+        raise UserError(f"{file} is a folder; type: {as_group}", kind="missing_file", key=file, right=as_group)
+    if path.exists():
+        line = f"{file} is not a {PUBLISHED} file of published records; name one, or a folder of runs"
         raise UserError(line, kind="missing_file", key=file)
-    return path
+    others = typed_overrides("paths.runs")
+    right = [command("show runs", name, *others) for name in nearest_groups(runs, file) if name.endswith(PUBLISHED)]
+    line = f"{file} is not there; type: {right[0] if right else command('show runs', *others)}"
+    raise UserError(line, kind="missing_file", key=file, right=right)
 
 
-def _nothing(place: Path, troubles: list[str]) -> str:
+def _nothing(place: Path, troubles: list[str]) -> UserError:
     if troubles:
-        return f"no valid record is in {place}; {troubles[0]}"
-    if place.is_file():
-        return f"no record is in {place}; it may hold other measurements, such as speeds"
-    return f"no run is below {place}; type: lra train size=tiny logger=csv"
+        line = f"no valid record is in {place}; {troubles[0]}"
+    elif place.is_file():
+        line = f"no record is in {place}; it may hold other measurements, such as speeds"
+    else:
+        return no_records("show runs", place)
+    return UserError(line, kind="no_records", key=str(place))
 
 
 def age(seconds: float) -> str:

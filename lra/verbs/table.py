@@ -12,7 +12,7 @@
   lra table show reference=skyformer format=latex out=table.tex
   lra table run recipe=tuned task=listops    with the best configurations that lra tune has found (lra tune --help)
   lra table plan protocol=s4                 S4's table: S4D and attentions in its encoder (conf/sweep/s4_table.yaml)
-  lra table show run_group=published         from committed records
+  lra table show run_group=published         from published records; also the path of a folder or file of records
   lra table run size=tiny recipe.steps=4     a trial of all cells, in minutes
 
   sweep=paper_table    the cells: 5 tasks × 5 attentions × 3 seeds (conf/sweep/paper_table.yaml)
@@ -29,7 +29,7 @@ from collections.abc import Sequence
 from rich.console import Console
 
 from lra.results.accuracy_table import accuracy_table
-from lra.sweeps.output import plan_run_or_show, write_table
+from lra.sweeps.output import left_out_notes, no_record_notes, plan_run_or_show, says_what_is_there, write_table
 from lra.sweeps.run_set import RunSet, read_run_set
 
 
@@ -40,5 +40,8 @@ def main(words: Sequence[str]) -> None:
 
 def show(run_set: RunSet, console: Console) -> None:
     """Print the table of the group's records."""
-    table = accuracy_table(run_set.records(), reference=run_set.options.reference, listed_tasks=run_set.tasks())
-    write_table(run_set, console, "table", table.with_notes(*run_set.troubles), [])
+    records = run_set.records()
+    if says_what_is_there(run_set, console):
+        return
+    table = accuracy_table(records, reference=run_set.options.reference, listed_tasks=run_set.tasks())
+    write_table(run_set, console, "table", table.with_notes(*no_record_notes(run_set), *left_out_notes(run_set)), [])

@@ -23,7 +23,7 @@ def test_it_is_named_with_what_to_type(home, capsys):
     assert line == with_force
     assert line.startswith(f"lra: {path} ")
     typed = line.split("move it away and run again: ")[1]
-    assert typed == f"mv {path} {path}.broken"
+    assert typed == f"mv {path} {path}.broken-1"
     subprocess.run(typed, shell=True, check=True)
     assert main(["train", *WORDS]) == 0
     assert json.loads(path.read_text())["outcome"] == whole["outcome"]

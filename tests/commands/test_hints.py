@@ -31,8 +31,8 @@ def test_records_of_a_size_that_has_no_file_any_more_are_in_the_report(tmp_path,
     monkeypatch.setenv("LRA_RUNS_DIR", str(tmp_path))
     monkeypatch.chdir(tmp_path)
     (tmp_path / "mine").mkdir()
-    record = make_record(size="removed", steps=300, accuracy=0.25)
-    (tmp_path / "mine/records.jsonl").write_text(json.dumps(record) + "\n")
+    records = [make_record(size=size, steps=300, accuracy=0.25) for size in ("removed", "full")]
+    (tmp_path / "mine/records.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
     assert main(["table", "show", "run_group=mine", "format=markdown"]) == 0
     hint = re.search(r"left out: 1 of size=removed protocol=paper: lra (.+)", capsys.readouterr().out)
     assert hint is not None

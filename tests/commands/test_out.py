@@ -44,6 +44,37 @@ def test_the_name_of_the_file_is_no_markup(home, tmp_path, capsys):
     assert f"written: {out}" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("report", "run_group=nothing", "out=file/x.html"),
+        ("table", "show", "out=file/x.md"),
+        ("compare", "show", "out=file/x.csv"),
+        ("tune", "show", "out=file/x.tex"),
+        ("sweep", "window", "show", "out=file/x.md"),
+        ("bench", "attention", "n=16", "out=file/x.md"),
+        ("export", "run=a1b9200f", "to=file/x"),
+        ("publish", "run_group=nothing", "name=x", "to=file/x"),
+    ],
+    ids=lambda words: words[0],
+)
+def test_a_place_that_cannot_be_made_is_refused_before_the_work(home, tmp_path, refused, words):
+    """The work, such as finding the records or the run, would be refused too, as there are none."""
+    (tmp_path / "file").touch()
+    error = refused(*words)
+    assert (error.kind, error.key) == ("not_writable", words[-1].split("=")[0])
+    assert error.right != words[-1]
+    assert error.right in str(error)
+    assert "/" not in error.right, "in the current folder"
+
+
+def test_a_folder_that_cannot_be_written_is_refused_before_the_work(home, tmp_path, refused, monkeypatch):
+    monkeypatch.setattr(os, "access", lambda place, mode: not str(place).startswith(str(tmp_path / "other")))
+    (tmp_path / "other").mkdir()
+    for words in (("report", "out=other/new/x.html"), ("table", "show", "out=other/x.md")):
+        assert refused(*words).kind == "not_writable"
+
+
 @pytest.mark.parametrize("verb", [("table", "show"), ("report",), ("bench", "attention", "n=16")])
 def test_a_pipe_is_no_file_and_stays(home, tmp_path, refused, verb):
     os.mkfifo(tmp_path / "pipe")

@@ -29,7 +29,8 @@ def show(capsys, *words: str) -> tuple[str, str]:
     "verb, group, attention", [(("compare",), "compare", "full"), (("sweep", "landmarks"), "landmarks", "nystrom")]
 )
 def test_records_of_a_task_that_was_not_typed_are_said(home, capsys, verb, group, attention):
-    lay(home, group, [make_record("text", attention, seed=seed) for seed in range(2)])
+    records = [make_record(task, attention, seed=seed) for task in ("text", "listops") for seed in range(2)]
+    lay(home, group, records)
     out = " ".join(show(capsys, *verb, "show")[0].split())
     assert f"left out: 2 of task=text: lra {' '.join(verb)} show run_group={group} task=text" in out
     assert "left out" not in show(capsys, *verb, "show", "task=text")[0]
@@ -81,7 +82,7 @@ def test_csv_of_two_tasks_has_one_header_and_names_the_task(home, capsys):
 
 
 def test_what_csv_leaves_out_is_said_beside_it(home, capsys):
-    lay(home, "table", [make_record("listops", "full", seed=0, size="short")])
+    lay(home, "table", [make_record("listops", "full", seed=0, size=size) for size in ("short", "full")])
     said = show(capsys, "table", "show", "format=csv")
     assert said.err.startswith("left out: 1 of size=short")
     assert "left out" not in said.out

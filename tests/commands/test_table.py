@@ -102,18 +102,21 @@ def test_notes_are_8_lines_and_all_of_them_where_they_are_asked_for(published, c
 
 def test_show_is_of_what_was_asked_for(published, capsys):
     assert "38.50 ± 0.71 (2)" in run(capsys, "show", "run_group=published", "seed=1,2")[1]
-    assert "No record yet" in run(capsys, "show", "run_group=published", "task=text")[1]
+    assert "3 records of size=full" in run(capsys, "show", "run_group=published", "task=text")[1]
 
 
 def test_a_file_of_published_records_that_is_not_there_is_refused(home, refused):
-    assert refused("table", "show", "run_group=published/short_table.jsonl").kind == "missing_file"
+    error = refused("table", "show", "run_group=published/shorttable.jsonl")
+    assert (error.kind, error.right[0]) == ("no_records", "lra table show run_group=published/short_table.jsonl")
     assert refused("table", "show", "run_group=later").kind == "no_records"
 
 
 def test_show_says_what_is_of_another_size_or_protocol(published, capsys):
     _, out, _ = run(capsys, "show", "run_group=published", "size=tiny")
-    assert "left out: 3 of size=full protocol=paper" in out
-    assert "left out" not in run(capsys, "show", "run_group=published")[1]
+    assert "3 records of size=full protocol=paper" in out
+    with (published / "tiny.jsonl").open("w") as file:
+        file.write(json.dumps(make_record(size="tiny")) + "\n")
+    assert "left out: 3 of size=full protocol=paper" in run(capsys, "show", "run_group=published", "size=tiny")[1]
 
 
 @pytest.mark.slow

@@ -12,6 +12,7 @@ import lra
 from tests.conftest import ROOT
 
 pytestmark = pytest.mark.slow
+MOST_PUBLISHED_BYTES = 1_500_000  # of the published records in the wheel, compressed
 PARTS = ("lra/results/report.html", "lra/results/references.bib", "data_prep/listops/source.py")
 
 
@@ -49,6 +50,13 @@ def test_it_carries_conf_and_data_prep_and_the_version(wheel):
     assert f"\nVersion: {lra.__version__}\n" in metadata
 
 
+def test_it_carries_the_published_records_and_little_beside_them(wheel):
+    files = [each for each in zipfile.ZipFile(wheel).infolist() if each.filename.startswith("lra/published/")]
+    published = {path.name for path in (ROOT / "runs/published").glob("*.jsonl")}
+    assert {Path(each.filename).name for each in files} == published
+    assert sum(each.compress_size for each in files) < MOST_PUBLISHED_BYTES
+
+
 def test_it_runs_elsewhere(wheel, tmp_path):
     python = empty_environment(tmp_path / "venv")
     subprocess.run([python, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index", str(wheel)], check=True)
@@ -60,6 +68,11 @@ def test_it_runs_elsewhere(wheel, tmp_path):
     assert "test accuracy" in lra_elsewhere(python, elsewhere, "train", "size=tiny", "recipe.steps=2", "logger=csv")
     lra_elsewhere(python, elsewhere, "new", "attention", "mine")
     assert (elsewhere / "mine/mine/conf/attention/mine.yaml").is_file()
+    for verb in ("compare", "table"):  # from the records in the wheel, which nothing is written to
+        shown = lra_elsewhere(python, elsewhere, verb, "show", "run_group=published/listops.jsonl")
+        assert "linformer" in shown
+    assert (elsewhere / "runs/published/listops-compare-listops.png").is_file()
+    assert {path.suffix for path in (site / "lra/published").iterdir()} == {".jsonl"}
     where = subprocess.run(
         [python, "-c", "import lra, data_prep; print(lra.__file__, data_prep.__file__)"],
         cwd=elsewhere, capture_output=True, text=True, check=True,

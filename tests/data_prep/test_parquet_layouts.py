@@ -135,7 +135,7 @@ def test_an_image_that_is_no_png_is_told_by_its_first_bytes(refused, tmp_path, f
     rows = [*table["img"].to_pylist()[:-1], {"bytes": content.getvalue(), "path": "x.png"}]
     table = table.set_column(0, "img", pa.array(rows, IMAGES))
     error = refused("image", f"source={write(tmp_path / 'x', ON_HUB, table)}")
-    assert (error.kind, error.value) == ("no_png", (form or "unknown").lower())
+    assert (error.kind, error.value) == ("wrong_form", (form or "unknown").lower())
     assert "row 19" in str(error)
     assert " at 0x" not in str(error)
 

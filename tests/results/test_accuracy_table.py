@@ -55,7 +55,7 @@ def test_stand_ins_are_never_in_the_benchmarks_table():
 
 
 def test_a_shortened_run_is_not_compared_with_the_paper():
-    assert "No record yet" in table([]).notes[0]
+    assert table([]).notes == []
     made = table([make_record(steps=300)])
     assert [line[0] for line in made.rows] == ["nystrom"]
     assert not any("tolerance" in note for note in made.notes)

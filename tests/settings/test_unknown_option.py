@@ -64,9 +64,9 @@ def test_a_value_that_only_an_option_of_this_name_elsewhere_may_have_tells_it():
 def test_the_verbs_own_options_come_first(tmp_path):
     done = lra_here("tune", "show", "budgt=3", data=tmp_path, runs=tmp_path / "runs")
     assert "did you mean budget=3?" in done.stderr
-    done = lra_here("evaluate", "run=x", "trainer.threads=1", data=tmp_path, runs=tmp_path / "runs")
+    done = lra_here("export", "run=x", "trainer.threads=1", data=tmp_path, runs=tmp_path / "runs")
     assert "trainer.threads=" not in done.stderr.replace("unknown option trainer.threads;", "")
-    assert "run, seed, predictions" in done.stderr
+    assert "run, seed, to" in done.stderr
 
 
 def test_each_option_and_verb_that_others_have_a_word_for_is_there():

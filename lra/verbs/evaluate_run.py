@@ -1,0 +1,88 @@
+"""The test of a trained run that `lra evaluate` prints."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import torch
+from omegaconf import DictConfig, OmegaConf
+from torch import Tensor
+
+from lra import build
+from lra.base.text import visible
+from lra.build import trainer as build_trainer
+from lra.runs.files import BEST, find_run
+from lra.runs.record import read_record
+from lra.settings import config
+from lra.settings.check import check_config
+from lra.settings.stored_config import read_trained_config
+from lra.terminal.console import make_console
+from lra.training.compiled import compile_model
+from lra.training.machine import autocast_context, prepare_machine, to_weight_dtype
+from lra.types import UserError, to_device
+from lra.verbs.train_summary import print_predictions
+
+
+def evaluate_run(cfg: DictConfig, trainer: Mapping[str, object]) -> None:
+    """Test the run that `cfg.run` and `cfg.seed` name, and compare its accuracy with the recorded one.
+
+    Args:
+        cfg: the configuration of `lra evaluate`.
+        trainer: options of the trainer that differ from those of the training.
+
+    Raises:
+        UserError: when there is no such run, or it has another accuracy.
+    """
+    console = make_console()
+    folder = find_run(str(cfg.run), Path(cfg.paths.runs), seed=OmegaConf.select(cfg, "seed"))
+    trained = read_trained_config(folder, cfg.paths)
+    console.print(visible(str(folder)), style="dim")
+    if config.processes(trained) > 1:
+        trained_on = f"trained on {config.processes(trained)} devices"
+        console.print(f"{trained_on}, tested here on one device, with the same batches")
+        config.use_one_device(trained)
+    if trained.trainer.get("data_on_device"):
+        trained.trainer.data_on_device = False  # for one pass it need not be copied; the batches are the same
+    if trainer:
+        trained.trainer.update(trainer)
+        check_config(trained, None)
+    correct = _correct(trained, folder)
+    accuracy = correct.float().mean().item()
+    console.print(f"test accuracy {accuracy:.4%} over {len(correct):,} examples")
+    print_predictions(console, trained, folder, cfg.predictions)
+    record = read_record(folder)
+    if record is None:
+        console.print("the run has no result yet to compare with")
+    elif record["outcome"]["test_accuracy"] == accuracy:
+        console.print("the same as recorded, to the last digit")
+    else:
+        line = f"the recorded accuracy is {record['outcome']['test_accuracy']:.4%}: other data, machine or code since?"
+        raise UserError(line)
+
+
+def _correct(trained: DictConfig, folder: Path) -> Tensor:
+    """Tell which test examples the best checkpoint predicts right, `[examples]` bool."""
+    machine = build_trainer.build_machine(trained)
+    arguments = build_trainer.build_trainer_arguments(trained)
+    if not arguments:  # without Lightning, whose import takes longer than the test of a small model
+        batches, model = build.build_data(trained).test_dataloader(), build.build_trained_model(trained, folder)
+        compile_model(model, trained.get("compile"))
+        prepare_machine(machine)
+        model = to_weight_dtype(machine.precision, model).to(machine.device).eval()
+        correct = []
+        with torch.inference_mode(), autocast_context(machine.precision, machine.device):
+            for batch in batches:
+                tokens, valid, label = to_device(batch, machine.device)
+                correct.append((model(tokens, valid).argmax(-1) == label).cpu())
+        return torch.cat(correct)
+    from lra.training import run as training
+
+    module = build.build_module(trained)
+    training.test(  # only Lightning's Trainer knows what its arguments mean
+        module,
+        build.build_datamodule(trained),
+        checkpoint=folder / BEST,
+        machine=machine,
+        loggers=[],
+        trainer_arguments=arguments,
+    )
+    return torch.cat(module.correct)
