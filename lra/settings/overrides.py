@@ -68,6 +68,7 @@ def check_overrides(
     typed = [each for each in typed if not _is_left_out(verb, each)]  # Hydra would refuse the word
     varied = _varied(typed)
     groups = [each for each in typed if each.key_or_group in names and not each.is_delete()]
+    _check_groups(verb, groups, own)
     _check_choices(groups, names)
     groups += [each for each in varied if each.key_or_group in names]
     settings = [each for each in (*typed, *varied) if each not in groups and not each.is_hydra_override()]
@@ -136,6 +137,19 @@ def _is_left_out(verb: str, typed: Override) -> bool:
         return False
     chosen = load_config(verb, with_hydra=True).hydra.runtime.choices
     return typed.key_or_group in chosen and chosen[typed.key_or_group] in (None, "null")
+
+
+def _check_groups(verb: str, groups: Sequence[Override], own: Sequence[str]) -> None:
+    """Refuse the choice of a config group that the verb has not, before Hydra says so in its own words."""
+    if not groups:
+        return
+    there = load_config(verb, with_hydra=True).hydra.runtime.choices
+    cfg = load_config(verb)
+    for each in groups:
+        key = each.key_or_group
+        if key not in there and key not in cfg and each.type is OverrideType.CHANGE:
+            value = str(each.input_line).partition("=")[2]
+            raise unknown_option(key, cfg, group_options(cfg, "", verb=verb), verb=verb, value=value, own=own)
 
 
 def _check_choices(groups: list[Override], names: Mapping[str, list[str]]) -> None:

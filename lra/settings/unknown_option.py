@@ -79,9 +79,11 @@ def unknown_option(
     known = [*own, *(other for other in keys_of(cfg) if other != key and _can_be_typed(other, cfg))]
     lists_group = bool(group) and has_group and (options.owner is not None or "name" in node)
     right = _by_other_words(key, cfg, known, value)
-    if right is None and group and has_group and group != "task.data":
+    if right is None and group == "task.data" and not place:  # what is typed is an option of the size
+        right = _by_letters(key, cfg, known, value)
+    elif right is None and group and has_group:
         right = _by_letters_in_group(key, cfg, there, addable, value)
-    hint = None if right else _phrase_hint(key, cfg) or _of_another_method(key, cfg, value)
+    hint = None if right else _phrase_hint(key, cfg) or (None if group else _of_another_method(key, cfg, value))
     if right is None and hint is None and not lists_group:
         right = _by_letters(key, cfg, known, value)
     if right is not None:
@@ -120,7 +122,7 @@ def _phrase_hint(key: str, cfg: DictConfig) -> str | None:
 def _of_another_method(key: str, cfg: DictConfig, value: str | None) -> str | None:
     """Word what to type for an option that another attention or mixer has."""
     for group in ("attention", "mixer"):
-        if group not in cfg or key.rpartition(".")[0] not in ("", group):
+        if group not in cfg:
             continue
         for name in conf_names(group):
             path = next(path for folder in conf_dirs() if (path := folder / group / f"{name}.yaml").is_file())

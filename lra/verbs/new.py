@@ -27,7 +27,7 @@ import yaml
 
 import lra
 from data_prep.tokens.new_task import OPTIONS, task_yaml
-from lra.base.command_line import command, override, shell_command
+from lra.base.command_line import command, override, shell_command, typed_command
 from lra.base.files import checked_name, making_folder
 from lra.base.paths import conf_names
 from lra.types import UserError
@@ -68,7 +68,8 @@ def main(words: Sequence[str]) -> None:
     _check_name(what, name)
     folder = parent / name
     if folder.exists():
-        raise UserError(f"{folder} exists; choose another name, or another folder: lra new {what} {name} to=FOLDER")
+        again = f"{typed_command(f'new {what} {name}', without=['to'])} to=FOLDER"
+        raise UserError(f"{folder} exists; choose another name, or another folder: {again}")
     texts, readme = _task(name, options) if what == "task" else _example(what, name)
     with making_folder(folder, replace=False) as unfinished:
         for part, text in {**texts, "README.md": readme}.items():
@@ -117,16 +118,12 @@ def _read(words: Sequence[str]) -> tuple[str, str, dict[str, str]]:
     known = ("to", "source", *OPTIONS) if what == "task" else ("to",)
     unknown = next((key for key, _, value in pairs if key not in known or not value), None)
     if len(plain) != 2 or what not in SUBCOMMANDS or unknown or len(options) < len(pairs):
-        typed = " ".join(["lra new", *words])
+        typed = command("new", *words)
         of_task = f"; the options of a task are {', '.join(known)}" if what == "task" else ""
-        raise UserError(
-            f"{typed} does not say what to write; type lra new attention mine, lra new mixer mine, or"
-            f" lra new task mine source=my.csv{of_task}"
-        )
+        examples = "lra new attention mine, lra new mixer mine, or lra new task mine source=my.csv"
+        raise UserError(f"{typed} does not say what to write; type {examples}{of_task}")
     if what == "task" and "source" not in options:
-        raise UserError(
-            f"lra new task {plain[1]} needs a file; type lra new task {plain[1]} source=my.csv", key="source"
-        )
+        raise UserError(f"a task needs a file; type: {command('new task', plain[1], 'source=my.csv')}", key="source")
     return plain[0], plain[1], options
 
 

@@ -19,7 +19,7 @@ CORES = 4  # whatever machine this is
 
 
 def read_errors() -> dict[str, list[dict]]:
-    """Read the rows by what they need: nothing, prepared data, or a trained run."""
+    """Read the rows by what they need: nothing, prepared data, or a trained run; other words for ours need nothing."""
     return yaml.safe_load(FILE.read_text("utf-8"))
 
 

@@ -27,6 +27,15 @@ def test_a_mistake_gets_its_line_and_nothing_is_written(row, tmp_path):
     assert not list(home.iterdir())
 
 
+@pytest.mark.some_fast(30)
+@pytest.mark.some_in_ci(120)
+@pytest.mark.parametrize("row", rows("other words"))
+def test_a_word_that_others_have_for_ours_gets_its_line(row, tmp_path):
+    home = tmp_path / "home"
+    assert said(row["type"], home, data=home / "data", run=tmp_path / "none") == expected(row)
+    assert not list(home.iterdir())
+
+
 @pytest.mark.parametrize("row", rows("prepared data"))
 def test_a_mistake_that_only_data_shows_gets_its_line(row, data_dir, tmp_path):
     assert said(row["type"], tmp_path / "home", data=data_dir, run=tmp_path / "none") == expected(row)

@@ -2,6 +2,7 @@
 
 import json
 import re
+import shlex
 
 import pytest
 
@@ -73,4 +74,4 @@ def test_what_is_right_can_be_typed(wrong):
 def test_the_example_of_a_value_can_be_typed(wrong):
     with pytest.raises(lra.UserError) as refused:
         lra.compose(wrong)
-    lra.compose(str(refused.value).partition("; type for example ")[2])
+    lra.compose(*shlex.split(str(refused.value).partition("; type for example ")[2]))

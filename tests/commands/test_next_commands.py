@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from lra.base.command_line import typed_words
+from lra.base.command_line import shell_command, typed_words
 from lra.cli import main
 from lra.training.ranks import check_launch
 from lra.training.wandb_server_and_files import sync_command
@@ -45,7 +45,7 @@ def test_several_nodes_are_told_the_whole_command():
     with typed_words(typed), pytest.raises(UserError) as refused:
         check_launch(2, 2)
     line = str(refused.value)
-    assert line.count(shlex.join(["lra", *typed])) == 2
+    assert line.count(shell_command("lra", *typed)) == 2
 
 
 def test_the_shell_lists_the_folders_of_offline_runs_where_a_name_has_a_blank(tmp_path):

@@ -56,7 +56,7 @@ def test_a_measurement_that_fails_is_said_and_the_plan_stands(machine, capsys, m
 def test_the_command_is_the_one_that_was_typed(machine, capsys):
     assert main(["sweep", "landmarks", "plan", "attention.num_landmarks=16,32", "task=listops", "run_group='a b'"]) == 0
     said = " ".join(capsys.readouterr().out.split())
-    run = """lra sweep landmarks run attention.num_landmarks=16,32 task=listops 'run_group='"'"'a b'"'"''"""
+    run = """lra sweep landmarks run attention.num_landmarks=16,32 task=listops "run_group='a b'\""""
     assert f"Run them: {run} " in said
     assert said.endswith(f"{run} workers=3 trainer.threads=1")
 

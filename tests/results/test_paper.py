@@ -19,7 +19,7 @@ from lra.results.reference import (
     settings_file,
 )
 from lra.runs.record import validated
-from lra.settings import config
+from lra.settings import config, wandb_arguments
 from lra.verbs.train_summary import verdict
 from tests.results.make_paper_settings import make, settings
 from tests.results.records import from_version_1, make_record, with_setting
@@ -92,7 +92,8 @@ def test_every_switch_acts_through_a_setting_that_is_compared_or_alone():
         path.read_text() for group in ("attention", "model", "task") for path in conf_dir().glob(f"{group}/*.yaml")
     )
     assert set(re.findall(r"\$\{(protocol\.\w+)\}", conf)) == SWITCHES
-    code = "".join(path.read_text() for path in Path(build.__file__).parent.rglob("*.py"))
+    files = [*Path(build.__file__).parent.rglob("*.py"), Path(wandb_arguments.__file__)]
+    code = "".join(path.read_text() for path in files)
     assert set(re.findall(r"cfg\.protocol\.(\w+)", code)) == set(ACTING_ALONE)
 
 
