@@ -57,11 +57,10 @@ def check_overrides(
     """
     typed = [read_override(word, verb) for word in overrides if not word.startswith("-")]
     names = conf_choices()
-    words = {each.input_line: str(each.input_line) for each in typed}
     for place, each in enumerate(typed):
         if each.key_or_group in names and is_from_environment(each):
             typed[place] = with_environment(each, verb)
-            words[typed[place].input_line] = str(typed[place].input_line)
+    words = {each.input_line: str(each.input_line) for each in typed}
     several = next((each for each in typed if each.is_sweep_override()), None)
     if several and not sweep:
         raise _several_values(several, verb)
@@ -88,6 +87,8 @@ def check_overrides(
         values = values_of(each)
         if kind not in TEXTS and is_from_environment(each):
             in_place = with_environment(each, verb)
+            if in_place.is_sweep_override() and not sweep:
+                raise _several_values(in_place, verb)
             words[each.input_line], values = str(in_place.input_line), values_of(in_place)
         values = [value for value in values if "${" not in str(value)]  # checked when it is known
         if kind in TEXTS:

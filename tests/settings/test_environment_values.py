@@ -46,6 +46,14 @@ def test_a_wrong_text_is_refused_with_the_option(monkeypatch):
     assert (caught.value.kind, caught.value.key, caught.value.value) == ("wrong_value", "seed", "three")
 
 
+def test_several_values_are_refused_as_typed_ones_are(monkeypatch):
+    monkeypatch.setenv("SOME_VALUE", "0,1")
+    with pytest.raises(UserError) as caught:
+        lra.compose(f"seed={FROM}")
+    assert (caught.value.kind, caught.value.key) == ("several_values", "seed")
+    assert check_overrides("train", [f"seed={FROM}"], sweep=True) == ["seed=0,1"]
+
+
 def test_a_default_holds_where_the_variable_is_not_set(monkeypatch):
     monkeypatch.delenv("SOME_VALUE", raising=False)
     assert lra.compose("seed=${oc.env:SOME_VALUE,7}").seed == 7
