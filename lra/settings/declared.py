@@ -141,6 +141,19 @@ def names_in(verb: str) -> frozenset[str]:
     return frozenset(names)
 
 
+@cache
+def groups_in(verb: str) -> frozenset[str]:
+    """The config groups of which a verb's defaults list has a choice, or may have one."""
+    content = yaml.safe_load((CONF / f"{verb}.yaml").read_text("utf-8"))
+    groups: set[str] = set()
+    for entry in content.get("defaults", []):
+        if isinstance(entry, dict):
+            groups |= {str(group).removeprefix("optional ").partition("@")[0] for group in entry}
+        elif entry != "_self_":
+            groups |= groups_in(entry)
+    return frozenset(groups)
+
+
 def keys_of(cfg: Mapping[Any, Any]) -> list[str]:
     """Every key of a configuration, branches too, with dots."""
     tree: Any = OmegaConf.to_container(cfg) if isinstance(cfg, DictConfig) else cfg

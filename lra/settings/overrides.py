@@ -12,7 +12,7 @@ from lra.base.paths import NO_OPTION_KEYS, conf_choices
 from lra.runs.schema import TARGET
 from lra.settings.added_keys import USER_GROUPS
 from lra.settings.config import ATTENTION, load_config, sweep_params
-from lra.settings.declared import class_of, group_options, keys_of
+from lra.settings.declared import class_of, group_options, groups_in, keys_of, names_in
 from lra.settings.environment_values import is_from_environment, with_environment
 from lra.settings.option_groups import EXAMPLES, GROUPS
 from lra.settings.other_words import called_so, last_part
@@ -142,14 +142,10 @@ def _is_left_out(verb: str, typed: Override) -> bool:
 
 def _check_groups(verb: str, groups: Sequence[Override], own: Sequence[str]) -> None:
     """Refuse the choice of a config group that the verb has not, before Hydra says so in its own words."""
-    if not groups:
-        return
-    there = load_config(verb, with_hydra=True).hydra.runtime.choices
-    cfg = load_config(verb)
     for each in groups:
         key = each.key_or_group
-        if key not in there and key not in cfg and each.type is OverrideType.CHANGE:
-            value = str(each.input_line).partition("=")[2]
+        if key not in groups_in(verb) and key not in names_in(verb) and each.type is OverrideType.CHANGE:
+            cfg, value = load_config(verb), str(each.input_line).partition("=")[2]
             raise unknown_option(key, cfg, group_options(cfg, "", verb=verb), verb=verb, value=value, own=own)
 
 

@@ -3,6 +3,7 @@
 import re
 import shlex
 import subprocess
+from itertools import pairwise
 from typing import NamedTuple
 
 from lra.cli import VERBS
@@ -72,4 +73,9 @@ def typed_again(typed: list[str], line: str, override: str) -> list[str]:
     """The words of a mistyped command with a remedy in the place of the override that the printed line is about."""
     about = ABOUT.match(line)
     keys = {override.lstrip("+~").partition("=")[0], *(about.groups() if about else ())}
-    return [*(word for word in typed if word.lstrip("+~").partition("=")[0] not in keys), override]
+    kept: list[str] = []
+    for before, word in pairwise(["", *typed]):
+        is_of_a_flag = word.startswith("--") or (before.startswith("--") and "=" not in word)
+        if word.lstrip("+~").partition("=")[0] not in keys and not is_of_a_flag:
+            kept.append(word)
+    return [*kept, override]
