@@ -56,7 +56,8 @@ def with_overrides() -> list:
     return [pytest.param(*row, id=" ".join(row)) for row in rows if row[0].split()[1] not in NOT_COMPOSED]
 
 
-@pytest.mark.some_fast(40)
+@pytest.mark.some_fast(30)
+@pytest.mark.some_in_ci(120)
 @pytest.mark.parametrize(("mistake", "remedy"), with_overrides())
 def test_an_override_that_a_mistake_is_told_to_type_gets_further(mistake, remedy, tmp_path):
     says = next(row["says"] for row in all_rows() if row["type"] == mistake)
@@ -72,10 +73,11 @@ def test_an_override_that_a_mistake_is_told_to_type_gets_further(mistake, remedy
         words += ["--cfg", "job"]
     done = lra_here(*words, data=tmp_path, runs=tmp_path / "runs")
     assert says not in done.stderr
-    assert f"unknown option {remedy.partition('=')[0]}" not in done.stderr
+    if "; leave " not in done.stderr:  # of several methods some lack the option, and the line says which to leave out
+        assert f"unknown option {remedy.partition('=')[0]}" not in done.stderr
 
 
-@pytest.mark.some_fast(30)
+@pytest.mark.some_fast(20)
 @pytest.mark.parametrize("key", ["run_group", "source", "paths.runs"])
 @pytest.mark.parametrize("text", ODD_TEXTS)
 def test_a_text_with_odd_letters_arrives_at_last_as_it_was_typed(key, text, tmp_path):
