@@ -148,7 +148,7 @@ def _run(verb: str, words: list[str]) -> int:
     from omegaconf import DictConfig
 
     from lra.runs.run_lock import RunLockedError
-    from lra.settings.application import ONE_RUN_FLAGS, no_folder_if_refused, read_flags, run_composed
+    from lra.settings.application import ONE_RUN_FLAGS, no_hydra_folder_if_refused, read_flags, run_composed
     from lra.settings.check import check_config
     from lra.settings.config import load_config, without_descriptions
     from lra.settings.overrides import check_mixer, check_overrides
@@ -205,7 +205,7 @@ def _run(verb: str, words: list[str]) -> int:
                 application()
             elif not run_composed(verb, others, settings, run):
                 check_config(load_config(verb, settings), verb)  # before Hydra makes a folder of its own
-                with no_folder_if_refused(verb, settings):
+                with no_hydra_folder_if_refused(verb, settings):
                     application()
         except Exception:
             end_sweep(settings)

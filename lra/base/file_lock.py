@@ -15,11 +15,11 @@ from pathlib import Path
 from filelock import BaseFileLock, FileLock, SoftFileLock, Timeout
 
 from lra.base.command_line import shell_command
+from lra.base.files import DISK_FULL
 from lra.base.text import visible
 from lra.types import UserError
 
 PATIENCE_SECONDS = 2.0  # after which a process that waits for a lock says so
-DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # errors of writing the holder's name, not of locking
 SHOWN = 80  # characters of the holder's name
 
 
@@ -83,7 +83,8 @@ def _refusals(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        if error.filename is not None or error.errno is None or error.errno in DISK_FULL:
+        writes_the_holder = error.errno in DISK_FULL  # where the file itself is the lock
+        if error.filename is not None or error.errno is None or writes_the_holder:
             raise
         raise NoFileLocksError(path, error) from error
 

@@ -10,18 +10,29 @@ import os
 import shutil
 import stat
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from lra.base.command_line import shell_command
 from lra.types import UserError
 
+DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # no space, or more than a quota or a limit allows
 LEFT_SECONDS = 3600.0  # a shared file's temporary path of this age has been left by a killed process
 NOT_WRITABLE = (errno.EACCES, errno.EPERM, errno.EROFS)  # a folder of another user's, or a read-only disk
 MOVE_AWAY = "move it away"
 NOT_REGULAR = {"p": "pipe", "s": "socket", "c": "device", "b": "device", "d": "folder"}  # by the letter of `ls -l`
 MOST_NAME_BYTES = 200  # file systems take 255, and endings such as those of lock files are added to a name
+
+
+def delete_with_empty_parents(folder: Path, parents: Iterable[Path]) -> None:
+    """Delete a folder, then its parents, the inmost first, up to one in which something is."""
+    shutil.rmtree(folder, ignore_errors=True)
+    for above in parents:
+        try:
+            above.rmdir()
+        except OSError:  # something else is in it
+            return
 
 
 @contextmanager

@@ -12,9 +12,7 @@ from lra.types import UserError
 
 PIECES = "spiece.model"  # of the published checkpoints; the AutoTokenizer of transformers 5 does not read it by itself
 BRING = "download the checkpoint's own files, and name their folder"
-MASK = "[MASK]"  # in the user's text, whatever the tokenizer's own is
 LANGUAGE_MODEL = "NystromformerForMaskedLM"
-EXAMPLE = f'text="Paris is the {MASK} of France."'
 
 
 def _read_their_config(folder: Path) -> tuple[TheirConfig, str]:
@@ -57,26 +55,25 @@ class Filling(NamedTuple):
     sentence: str
 
 
-def fill_mask(folder: Path, text: str, *, top: int) -> list[Filling]:
+def fill_mask(folder: Path, text: str, *, mask: str, top: int) -> list[Filling]:
     """Compute the `top` most probable fillings, by our encoder with the weights of a masked language model.
 
     Args:
         folder: with config.json, the weights and the tokenizer's files.
-        text: holds `[MASK]` once.
+        text: holds `mask` once.
+        mask: what stands in the text for the tokenizer's own mask.
         top: the number of fillings.
 
     Raises:
         UserError: for a folder or a text that does not fit.
     """
-    if text.count(MASK) != 1:
-        raise UserError(f"the text has {text.count(MASK)} {MASK}, where one belongs; type for example {EXAMPLE}")
     config, architecture = _read_their_config(folder)
     if architecture != LANGUAGE_MODEL:
         raise UserError(f"{folder} holds a {architecture}, which predicts no words; name that of a {LANGUAGE_MODEL}")
     tokenizer = _read_tokenizer(folder)
     if tokenizer.mask_token is None:
         raise UserError(f"the tokenizer in {folder} has no mask token; name another checkpoint")
-    masked = text.replace(MASK, tokenizer.mask_token)
+    masked = text.replace(mask, tokenizer.mask_token)
     encoded, length = tokenizer(masked, return_attention_mask=True), landmark_length(config)
     if length is not None:  # landmarks are taken of this length alone, to which the text is padded
         count = len(encoded["input_ids"])

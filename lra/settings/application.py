@@ -1,8 +1,7 @@
 """Run one command in Hydra's application, with the configuration that was composed to check its words."""
 
-import shutil
 from argparse import Namespace
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stderr
 from io import StringIO
 from pathlib import Path
@@ -15,6 +14,7 @@ from hydra.core.utils import configure_log
 from hydra.types import RunMode
 from omegaconf import DictConfig
 
+from lra.base.files import delete_with_empty_parents
 from lra.settings.config import CONF, load_config
 from lra.settings.unknown_option import unknown_flag
 from lra.types import UserError
@@ -58,7 +58,7 @@ def run_composed(verb: str, flags: Sequence[str], words: Sequence[str], run: Cal
 
 
 @contextmanager
-def no_folder_if_refused(verb: str, words: Sequence[str]) -> Iterator[None]:
+def no_hydra_folder_if_refused(verb: str, words: Sequence[str]) -> Iterator[None]:
     """Delete the folder that Hydra makes for one run, `hydra.run.dir`, if the run is refused in this context.
 
     Only a new folder that holds nothing but Hydra's own files is deleted, and those above it that are new and empty.
@@ -74,17 +74,8 @@ def no_folder_if_refused(verb: str, words: Sequence[str]) -> Iterator[None]:
         made = Path(HydraConfig.get().runtime.output_dir) if is_set else place
         own = made / (of_hydra.output_subdir or "")
         if isinstance(cause, UserError) and made not in there_before and made.is_dir() and {*made.iterdir()} <= {own}:
-            shutil.rmtree(made)
-            _delete_empty(folder for folder in made.parents if folder not in there_before)
+            delete_with_empty_parents(made, (above for above in made.parents if above not in there_before))
         raise
-
-
-def _delete_empty(folders: Iterable[Path]) -> None:
-    """Delete folders, the inmost first, up to one in which something is."""
-    for folder in folders:
-        if any(folder.iterdir()):
-            return
-        folder.rmdir()
 
 
 def read_flags(flags: Sequence[str], verb: str) -> Namespace:

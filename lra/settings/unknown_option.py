@@ -70,13 +70,13 @@ def unknown_option(
         return UserError(line, kind="unknown_option", key=key)
     advice = advice or ALL_OPTIONS.get(verb or "train", f"lra {verb} --cfg job prints all")
     node: Any = OmegaConf.select(cfg, group) if group else cfg
-    there = _names_in(node, name, options)
+    there = _options_in(node, name, options)
     has_group = not group or isinstance(node, DictConfig)
     addable = [*options.kinds, *(trainers_own() if group == "trainer" else ())] if options.grows and has_group else []
     if name in addable:
         line = f"{key} has no default; to add it type {with_typed_value(f'+{key}', value or 'VALUE')}"
         return UserError(line, kind="unknown_option", key=key, right=f"+{key}")
-    known = [*own, *(other for other in keys_of(cfg) if other != key and _can_be_typed(other, cfg))]
+    known = [*own, *(other for other in _keys_to_type(cfg) if other != key)]
     lists_group = bool(group) and has_group and (options.owner is not None or "name" in node)
     right = _by_other_words(key, cfg, known, value)
     if right is None and group == "task.data" and not place:  # what is typed is an option of the size
@@ -97,20 +97,25 @@ def unknown_option(
     return UserError(f"unknown option {key}{place}; {hint}; {advice}", kind="unknown_option", key=key, right=right)
 
 
-def _can_be_typed(key: str, cfg: DictConfig) -> bool:
-    """Tell whether an option is one that users type: of groups only those with several files to choose from."""
-    if key.startswith(f"task.sizes.{OmegaConf.select(cfg, 'size.name')}."):  # what `task.data` is at this size
-        return True
-    is_group = isinstance(_as_written(cfg, key), dict)
-    return not INTERNAL.search(key) and (not is_group or (key in conf_groups() and len(conf_names(key)) > 1))
+def _keys_to_type(cfg: DictConfig) -> list[str]:
+    """The options that users type: of groups only those with several files to choose from."""
+    of_size = f"task.sizes.{OmegaConf.select(cfg, 'size.name')}."  # where `task.data` is set at this size
+    tree = OmegaConf.to_container(cfg)  # once: an error would wait for it at every key
+    groups = conf_groups()
+    keys = []
+    for key in keys_of(cfg):
+        is_group = isinstance(_below(tree, key), dict)
+        has_choices = key in groups and len(conf_names(key)) > 1
+        if key.startswith(of_size) or (not INTERNAL.search(key) and (not is_group or has_choices)):
+            keys.append(key)
+    return keys
 
 
-def _as_written(cfg: DictConfig, key: str) -> Any:
-    """An option's value without what an interpolation stands for, as the option's place may be without its group."""
-    node: Any = OmegaConf.to_container(cfg)
+def _below(tree: Any, key: str) -> Any:
+    """The value of a dotted key."""
     for name in key.split("."):
-        node = node[name]
-    return node
+        tree = tree[name]
+    return tree
 
 
 def _phrase_hint(key: str, cfg: DictConfig) -> str | None:
@@ -133,7 +138,7 @@ def _of_another_method(key: str, cfg: DictConfig, value: str | None) -> str | No
     return None
 
 
-def _names_in(node: Any, name: str, options: Options) -> list[str]:
+def _options_in(node: Any, name: str, options: Options) -> list[str]:
     """The other options that a group has, and takes."""
     if not isinstance(node, DictConfig):
         return []
@@ -180,7 +185,7 @@ def fits(cfg: DictConfig, key: str, value: object) -> bool:
     kind = declared_in_group(group).get(name)
     if kind is not None:
         return allows(kind, value)
-    default = _as_written(cfg, key)
+    default = _below(OmegaConf.to_container(cfg), key)
     if isinstance(default, str) and "${" in default:
         try:
             default = OmegaConf.select(cfg, key)
@@ -203,7 +208,7 @@ def unknown_flag(flags: Sequence[str], verb: str, trouble: str, cfg: DictConfig,
     right = None
     if word is not None:
         key, _, value = word.partition("=")
-        known = [*own, *(other for other in keys_of(cfg) if _can_be_typed(other, cfg))]
+        known = [*own, *_keys_to_type(cfg)]
         meant = key if key in known else _by_other_words(key, cfg, known, value) or meant_by_letters(key, known)
         right = meant and with_typed_value(meant, value)
         phrase = None if right else _phrase_hint(key, cfg)

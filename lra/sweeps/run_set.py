@@ -198,21 +198,20 @@ def read_run_set(verb: str, words: Sequence[str], *, swept: str = "", second_swe
     Raises:
         UserError: for a wrong action, option or value.
     """
+    own_names = [str(name) for name in load_config(verb)]
     flag = next((word for word in words if word.startswith("-")), None)
     if flag in ("-m", "--multirun") or (flag and flag.split("=")[0] in ONE_RUN_FLAGS):
         raise UserError(f"{flag} is not needed: several values multiply by themselves, as in seed=0,1,2")
     if flag:
-        own_options = [str(name) for name in load_config(verb)]
         rest = words[words.index(flag) :]
-        raise unknown_flag(rest, verb, f"{flag} is no flag of lra {verb}", load_config("train"), own_options)
+        raise unknown_flag(rest, verb, f"{flag} is no flag of lra {verb}", load_config("train"), own_names)
     has_action = bool(words) and "=" not in words[0]
     if words[:1] in (["plan"], ["run"]):  # what follows imports torch, and composes a configuration for each cell
         make_console().print(f"lra {verb} {words[0]}: composing and checking the settings of the runs")
     typed = list(words[has_action:])
     launcher = [word for word in typed if word.lstrip("+").startswith(("hydra/", "hydra."))]
     sweep = _values("sweep", typed)  # also a config group
-    known = set(load_config(verb)) - {"sweep"}
-    own = [word for word in typed if word.split("=")[0] in known]
+    own = [word for word in typed if word.split("=")[0] in own_names and not word.startswith("sweep=")]
     others = [word for word in typed if word not in (*own, *launcher) and not word.startswith("sweep=")]
     try:
         checked = check_overrides(verb, [*(f"what={word}" for word in words[:has_action]), *own], sweep=False)
@@ -236,8 +235,7 @@ def read_run_set(verb: str, words: Sequence[str], *, swept: str = "", second_swe
     if tuned:
         others.remove(TUNED)
     overrides = [f"sweep={options.sweep}", *spell_out_all(options.sweep, others)]
-    names = [str(name) for name in load_config(verb)]
-    _, *overrides = check_overrides("train", overrides, sweep=True, classes=options.what != "show", own=names)
+    _, *overrides = check_overrides("train", overrides, sweep=True, classes=options.what != "show", own=own_names)
     verb_words = f"{verb} {swept}".strip()
     _check_options(verb_words, options)
     _check_one_table(verb, overrides)

@@ -11,6 +11,7 @@ from hydra.errors import HydraException, InstantiationException
 from omegaconf.errors import OmegaConfBaseException
 
 from lra.base.command_line import shell_command
+from lra.base.files import DISK_FULL
 from lra.base.processes import is_out_of_memory
 from lra.base.text import without_credentials
 from lra.types import UserError
@@ -31,7 +32,6 @@ FOLDER_TROUBLE = {
 }
 TARGET_TROUBLE = re.compile(r"Error locating target '([^']+)'")
 MISSING_SIZE = re.compile(r"Interpolation key 'task\.sizes\.([^']+)' not found")
-DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # in the text of an error that is no OSError
 
 
 def _target_line(target: str, error: BaseException | None) -> str:

@@ -21,7 +21,8 @@ from lra.terminal.console import make_console
 from lra.terminal.fit_table import print_text_table
 from lra.types import UserError
 
-EXAMPLE = 'text="Paris is the [MASK] of France."'
+MASK = "[MASK]"  # in the user's text, whatever the tokenizer's own is
+EXAMPLE = f'text="Paris is the {MASK} of France."'
 
 
 def to_overrides(words: list[str]) -> list[str]:
@@ -47,7 +48,10 @@ def run(cfg: DictConfig) -> None:
             line = f"{typed}= is missing; type for example {example}"
             raise UserError(line, kind="missing_option", key=typed, right=example)
     check_choice("format", cfg.format, ("terminal", "json"))
-    fillings = fill_mask(Path(cfg.checkpoint).expanduser(), str(cfg.text), top=cfg.top)
+    text = str(cfg.text)
+    if text.count(MASK) != 1:
+        raise UserError(f"the text has {text.count(MASK)} {MASK}, where one belongs; type for example {EXAMPLE}")
+    fillings = fill_mask(Path(cfg.checkpoint).expanduser(), text, mask=MASK, top=cfg.top)
     if cfg.format == "json":
         print(json.dumps([filling._asdict() for filling in fillings], indent=2))
         return

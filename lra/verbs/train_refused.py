@@ -1,10 +1,10 @@
 """Leave no folder of a run that was refused before its training began."""
 
-import shutil
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
+from lra.base.files import delete_with_empty_parents
 from lra.runs.files import MARKS_OF_A_RUN
 from lra.types import UserError
 
@@ -25,10 +25,6 @@ def no_folder_if_refused(folder: Path, runs: Path) -> Iterator[Callable[[], obje
         yield lambda: begun.append(True)
     except UserError:
         if is_new and not begun:
-            shutil.rmtree(folder, ignore_errors=True)
-            for above in folder.parents:
-                if above == runs or not above.is_relative_to(runs):
-                    break
-                with suppress(OSError):  # another run is in it
-                    above.rmdir()
+            below_runs = (above for above in folder.parents if above != runs and above.is_relative_to(runs))
+            delete_with_empty_parents(folder, below_runs)
         raise

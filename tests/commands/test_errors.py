@@ -1,5 +1,7 @@
 """Each mistake gets the one line and the exit code that stand in `errors.yaml`, and nothing is written."""
 
+from pathlib import Path
+
 import pytest
 
 from tests.commands.errors import read_errors, said, train_one
@@ -19,21 +21,23 @@ def expected(row: dict) -> tuple[int, str]:
     return row.get("code", 2), row["says"]
 
 
+def check_that_its_line_is_said_and_nothing_written(row: dict, folder: Path) -> None:
+    home = folder / "home"
+    assert said(row["type"], home, data=home / "data", run=folder / "none") == expected(row)
+    assert not list(home.iterdir())
+
+
 @pytest.mark.some_fast(68)
 @pytest.mark.parametrize("row", rows("nothing"))
 def test_a_mistake_gets_its_line_and_nothing_is_written(row, tmp_path):
-    home = tmp_path / "home"
-    assert said(row["type"], home, data=home / "data", run=tmp_path / "none") == expected(row)
-    assert not list(home.iterdir())
+    check_that_its_line_is_said_and_nothing_written(row, tmp_path)
 
 
 @pytest.mark.some_fast(30)
 @pytest.mark.some_in_ci(120)
 @pytest.mark.parametrize("row", rows("other words"))
 def test_a_word_that_others_have_for_ours_gets_its_line(row, tmp_path):
-    home = tmp_path / "home"
-    assert said(row["type"], home, data=home / "data", run=tmp_path / "none") == expected(row)
-    assert not list(home.iterdir())
+    check_that_its_line_is_said_and_nothing_written(row, tmp_path)
 
 
 @pytest.mark.parametrize("row", rows("prepared data"))
