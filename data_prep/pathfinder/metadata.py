@@ -10,10 +10,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from data_prep.first_bytes import HEAD_BYTES, form_of
 from data_prep.unpickle import unpickle_objects
 from lra.types import UserError
 
-NPY = b"\x93NUMPY"
 LABELS = {"0": 0, "0.0": 0, "1": 1, "1.0": 1}
 LABEL_COLUMN = 3
 LETTERS = 60  # letters of the file's own text in an error
@@ -30,7 +30,7 @@ def read_metadata(content: bytes, where: str) -> Iterator[tuple[str, str, int]]:
     Raises:
         UserError: with file and line, for a file of another form, and for a line without the label 0 or 1.
     """
-    rows = _saved_rows(content, where) if content.startswith(NPY) else _text_rows(content)
+    rows = _saved_rows(content, where) if form_of(content[:HEAD_BYTES]).name == "npy" else _text_rows(content)
     for number, cells in enumerate(rows, start=1):
         place = f"{where}, line {number}"
         if len(cells) <= LABEL_COLUMN or cells[LABEL_COLUMN] not in LABELS:
