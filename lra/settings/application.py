@@ -12,7 +12,7 @@ from hydra.core.global_hydra import GlobalHydra
 from hydra.core.hydra_config import HydraConfig
 from hydra.core.utils import configure_log
 from hydra.types import RunMode
-from omegaconf import DictConfig
+from omegaconf import DictConfig, OmegaConf
 
 from lra.base.files import delete_with_empty_parents
 from lra.settings.config import CONF, load_config
@@ -70,8 +70,8 @@ def no_hydra_folder_if_refused(verb: str, words: Sequence[str]) -> Iterator[None
         yield
     except BaseException as error:  # an error of a command is carried past Hydra by one that is no Exception
         cause = error.args[0] if error.args else error
-        is_set = HydraConfig.initialized()  # its folder may have the time in its name
-        made = Path(HydraConfig.get().runtime.output_dir) if is_set else place
+        named = HydraConfig.initialized() and not OmegaConf.is_missing(HydraConfig.get().runtime, "output_dir")
+        made = Path(HydraConfig.get().runtime.output_dir) if named else place  # it may have the time in its name
         own = made / (of_hydra.output_subdir or "")
         if isinstance(cause, UserError) and made not in there_before and made.is_dir() and {*made.iterdir()} <= {own}:
             delete_with_empty_parents(made, (above for above in made.parents if above not in there_before))

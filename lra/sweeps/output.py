@@ -187,7 +187,8 @@ def _log_to_wandb(run_set: RunSet, console: Console, name: str, table: TextTable
 
     cfg = run_set.cells[0].cfg
     if not config.logs_to_wandb(cfg):
-        right = "logger=wandb" if cfg.logger.get("wandb") is None else "logger.wandb.mode=offline"
+        of_csv = cfg.logger.get("wandb") is None
+        right = f"{'logger=wandb ' if of_csv else ''}logger.wandb.mode=offline"
         raise UserError(f"format=wandb needs a W&B run; type {right}")
     folder = group_file(run_set.group, "tables") / name
     tags, notes = [run_set.verb, cfg.protocol.name, cfg.size.name], {"title": table.title, "notes": table.notes}

@@ -88,7 +88,7 @@ def run(cfg: DictConfig) -> None:
     console = make_console()
     size = size_text(sum(path.stat().st_size for path in to.iterdir()))
     console.print(f"exported {size}, test accuracy {record['outcome']['test_accuracy']:.2%}: {visible(str(to))}")
-    console.print(f"in Python: lra.load_exported({str(to)!r})")
+    console.print(visible(f"in Python: lra.load_exported({json.dumps(str(to), ensure_ascii=False)})"))
 
 
 def _check_target(to: Path) -> None:

@@ -76,6 +76,7 @@ ADDED = (
 BEFORE = (
     (r"^lra prepare task=(\w+) (check|force)=true$", r"lra prepare task=\1 size=tiny"),
     (r"^lra prepare task=text source=my.tar.gz force=true$", "lra prepare task=text size=tiny"),
+    (r"^lra tune show", "lra tune run budget=1"),
 )
 
 # What ends with one line instead, and what this line says.

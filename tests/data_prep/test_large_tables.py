@@ -1,7 +1,5 @@
 """A user's table with a cell, a row or words that are too large: one line with the row, the size and the limit."""
 
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -9,18 +7,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tests.conftest import outer_environment
+from tests.data_prep.peak_memory import code_and_peak_bytes
 
 MB = 1 << 20
 LIMIT = 4 * MB  # of a cell in bytes, and of a row in ids
 LABELS = [0, 1] * 20
-NEW_TASK = """
-import sys
-from lra.base.processes import peak_resident_bytes
-from lra.cli import main
-assert main(["new", "task", "mine", "source=" + sys.argv[1]]) == 2
-print(peak_resident_bytes())
-"""
 
 
 @pytest.fixture(autouse=True)
@@ -135,7 +126,6 @@ def test_the_memory_of_a_command_stays_small(form, most_mib):
         assert Path(form).stat().st_size < 2000
     else:
         Path(form).write_text("text,label\n" + "".join("ab " * (16 * MB // 3) + f",{n % 2}\n" for n in range(4)))
-    done = subprocess.run(
-        [sys.executable, "-c", NEW_TASK, form], env=outer_environment(), capture_output=True, text=True, check=True
-    )
-    assert int(done.stdout) < most_mib * MB
+    code, peak = code_and_peak_bytes("new", "task", "mine", f"source={form}", folder=Path.cwd())
+    assert code == 2
+    assert peak < most_mib * MB

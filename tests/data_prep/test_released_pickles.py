@@ -1,11 +1,8 @@
 """Pickles of the Nyströmformer repository: the same stores as from the original forms, checked, and named so."""
 
 import json
-import os
 import pickle
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -22,7 +19,7 @@ from lra.cli import main
 from lra.data.listops import encode
 from lra.settings import config
 from lra.types import UserError
-from tests.conftest import ROOT
+from tests.data_prep.peak_memory import code_and_peak_bytes
 from tests.data_prep.pickled_rows import PATHFINDER, pickled_row, write_pickles
 from tests.data_prep.test_listops_symbols import drawn, without_brackets
 
@@ -228,11 +225,8 @@ def test_memory_stays_small_with_a_gigabyte(tmp_path):
             pickler.fast = True
             pickler.dump(rows * count)
     assert (tmp_path / "retrieval.train.pickle").stat().st_size > 10**9
-    command = [sys.executable, "-m", "lra", "prepare", "task=retrieval", f"source={tmp_path}", "verify=false"]
-    env = {"LRA_DATA_DIR": str(tmp_path / "data"), "PYTHONPATH": str(ROOT), "PATH": ""}
-    process = subprocess.Popen(command, env=env, cwd=tmp_path)
-    _, status, usage = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    assert process.returncode == 0
-    print(f"{usage.ru_maxrss / 2**10:.0f} MiB")
-    assert usage.ru_maxrss < 2**20  # in KiB
+    words = ("prepare", "task=retrieval", f"source={tmp_path}", "verify=false")
+    code, peak = code_and_peak_bytes(*words, folder=tmp_path, LRA_DATA_DIR=str(tmp_path / "data"))
+    assert code == 0
+    print(f"{peak / 2**20:.0f} MiB")
+    assert peak < 2**30

@@ -1,15 +1,11 @@
 """Retrieval as a stream: each document once, rows checked, memory that does not grow with the file."""
 
-import os
-import subprocess
-import sys
-
 import pytest
 
 from data_prep.archives import write_tar
 from data_prep.retrieval import source as retrieval_source
 from data_prep.retrieval.source import FILES
-from tests.conftest import ROOT
+from tests.data_prep.peak_memory import code_and_peak_bytes
 
 LONG = "y" * 400
 
@@ -100,10 +96,7 @@ def test_memory_does_not_grow_with_the_file(tmp_path):
     with (made / FILES["train"]).open("w") as file:
         for i in range(50_000):
             file.write(row(float(i % 2), f"{2 * i} " * 3000, f"{2 * i + 1} " * 3000))
-    command = [sys.executable, "-m", "lra", "prepare", "task=retrieval", f"source={made}", "verify=false"]
-    env = {"LRA_DATA_DIR": str(tmp_path / "data"), "PYTHONPATH": str(ROOT), "PATH": ""}
-    process = subprocess.Popen(command, env=env, cwd=tmp_path)
-    _, status, usage = os.wait4(process.pid, 0)  # of this process alone; getrusage would look at all ended ones
-    process.returncode = os.waitstatus_to_exitcode(status)
-    assert process.returncode == 0
-    assert usage.ru_maxrss < 1.5 * 2**20  # in KiB
+    words = ("prepare", "task=retrieval", f"source={made}", "verify=false")
+    code, peak = code_and_peak_bytes(*words, folder=tmp_path, LRA_DATA_DIR=str(tmp_path / "data"))
+    assert code == 0
+    assert peak < 1.5 * 2**30

@@ -1,7 +1,5 @@
 """A user's file is never in memory as a whole, and its rows are those that were written, however the file has them."""
 
-import subprocess
-import sys
 import tracemalloc
 
 import numpy as np
@@ -11,17 +9,10 @@ from data_prep.tokens.read_npz import read_npz
 from data_prep.tokens.read_table import read_csv
 from data_prep.tokens.table import check_rows, check_sizes, split_rows, with_classes, with_ids
 from lra.types import TaskSpec
-from tests.conftest import outer_environment
+from tests.data_prep.peak_memory import code_and_peak_bytes
 from tests.data_prep.test_tokens import SIZES, TASK
 
 LENGTH = 1000
-PREPARE = """
-import sys
-from lra.cli import main
-from lra.base.processes import peak_resident_bytes
-assert main(["prepare", "task=mine", "source=" + sys.argv[1], "force=true"]) == 0
-print("peak", peak_resident_bytes())
-"""
 
 
 def some_rows(count, seed=0):
@@ -94,16 +85,17 @@ def test_a_whole_preparation_needs_the_same_memory_for_10_and_for_100_mb(tmp_pat
     (tmp_path / "conf/task").mkdir(parents=True)
     sizes = {**SIZES, "vocab_size": 9, "seq_len": LENGTH, "max_length": LENGTH, "file": "null"}
     (tmp_path / "conf/task/mine.yaml").write_text(TASK.format(**sizes))
-    env = {**outer_environment(), "LRA_DATA_DIR": str(tmp_path / "data"), "LRA_CONF_PATH": str(tmp_path / "conf")}
+    env = {"LRA_DATA_DIR": str(tmp_path / "data"), "LRA_CONF_PATH": str(tmp_path / "conf")}
     peaks = []
     for count in (5_000, 50_000):
         path = tmp_path / f"{count}.npz"
         np.savez(
             path, tokens=np.tile(some_rows(1000).astype(np.uint16), (count // 1000, 1)), labels=np.arange(count) % 2
         )
-        done = subprocess.run([sys.executable, "-c", PREPARE, str(path)], env=env, capture_output=True, text=True)
-        assert done.returncode == 0, done.stderr
-        peaks.append(int(done.stdout.split()[-1]))
+        words = ("prepare", "task=mine", f"source={path}", "force=true")
+        code, peak = code_and_peak_bytes(*words, folder=tmp_path, **env)
+        assert code == 0
+        peaks.append(peak)
     assert path.stat().st_size > 100e6
     assert peaks[1] < 1 << 30
     assert peaks[1] - peaks[0] < 50e6

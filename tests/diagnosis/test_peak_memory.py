@@ -10,20 +10,18 @@ from tests.conftest import ROOT, outer_environment
 
 LENGTH, MOST_MIB = 4096, 300
 CODE = f"""
-import json, resource
+import json
+from lra.base.processes import peak_resident_bytes
 from lra.diagnosis import curves, swap
 swap.LANDMARK_COUNTS = curves.LANDMARK_COUNTS = (8,)
 from lra.diagnosis.measure import measure_layer
 from tests.diagnosis.models import batch_of, inputs_of, model_of
 
-def peak():
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
-
 model, variants = model_of("task=text", "size=full", "model.num_layers=1")
 (inputs,) = inputs_of(model, batch_of(*[{LENGTH}] * 8, length={LENGTH}))
-before = peak()
+before = peak_resident_bytes()
 heads, pairs = measure_layer(inputs, variants, lambda: None, kept=2)
-print(json.dumps([len(heads), len(pairs), peak() - before]))
+print(json.dumps([len(heads), len(pairs), (peak_resident_bytes() - before) >> 20]))
 """
 
 
