@@ -198,20 +198,19 @@ def read_run_set(verb: str, words: Sequence[str], *, swept: str = "", second_swe
     Raises:
         UserError: for a wrong action, option or value.
     """
-    own_names = [str(name) for name in load_config(verb)]
     flag = next((word for word in words if word.startswith("-")), None)
     if flag in ("-m", "--multirun") or (flag and flag.split("=")[0] in ONE_RUN_FLAGS):
         raise UserError(f"{flag} is not needed: several values multiply by themselves, as in seed=0,1,2")
     if flag:
         rest = words[words.index(flag) :]
-        raise unknown_flag(rest, verb, f"{flag} is no flag of lra {verb}", load_config("train"), own_names)
+        raise unknown_flag(rest, verb, f"{flag} is no flag of lra {verb}", load_config("train"), _own_names(verb))
     has_action = bool(words) and "=" not in words[0]
     if words[:1] in (["plan"], ["run"]):  # what follows imports torch, and composes a configuration for each cell
         make_console().print(f"lra {verb} {words[0]}: composing and checking the settings of the runs")
-    typed = list(words[has_action:])
+    typed, of_verb = list(words[has_action:]), _own_names(verb)
     launcher = [word for word in typed if word.lstrip("+").startswith(("hydra/", "hydra."))]
     sweep = _values("sweep", typed)  # also a config group
-    own = [word for word in typed if word.split("=")[0] in own_names and not word.startswith("sweep=")]
+    own = [word for word in typed if word.split("=")[0] in of_verb and not word.startswith("sweep=")]
     others = [word for word in typed if word not in (*own, *launcher) and not word.startswith("sweep=")]
     try:
         checked = check_overrides(verb, [*(f"what={word}" for word in words[:has_action]), *own], sweep=False)
@@ -235,7 +234,7 @@ def read_run_set(verb: str, words: Sequence[str], *, swept: str = "", second_swe
     if tuned:
         others.remove(TUNED)
     overrides = [f"sweep={options.sweep}", *spell_out_all(options.sweep, others)]
-    _, *overrides = check_overrides("train", overrides, sweep=True, classes=options.what != "show", own=own_names)
+    _, *overrides = check_overrides("train", overrides, sweep=True, classes=options.what != "show", own=of_verb)
     verb_words = f"{verb} {swept}".strip()
     _check_options(verb_words, options)
     _check_one_table(verb, overrides)
@@ -266,6 +265,11 @@ def read_run_set(verb: str, words: Sequence[str], *, swept: str = "", second_swe
             check_config(cell.cfg, "train")
             advance(f"of the settings: {cell.choice('task')}/{cell.method}", 1)
     return run_set
+
+
+def _own_names(verb: str) -> list[str]:
+    """The options of a verb over many runs itself, in addition to those of its runs."""
+    return [str(name) for name in load_config(verb)]
 
 
 def _values(key: str, words: Sequence[str]) -> list[str]:
