@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-slow test-hf check numbers notebook errors docs hooks format clean
+.PHONY: help setup demo test test-slow test-hf check numbers notebook errors golden docs hooks format clean
 
 help:  ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -50,6 +50,9 @@ notebook: setup  ## Run the notebook of the documents, and store its outputs in 
 
 errors: setup  ## Write the line of each mistake anew into tests/commands/errors.yaml
 	$(BIN)/python -m tests.commands.errors
+
+golden: setup  ## Write what a change of structure may not move anew into tests/golden
+	$(BIN)/python -m tests.golden
 
 docs: setup  ## Build the docs site in docs/_build; a warning is an error
 	$(BIN)/python -m sphinx -W --keep-going -q -c docs . docs/_build
