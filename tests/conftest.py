@@ -28,6 +28,8 @@ absl_logging.get_absl_handler().python_handler.stream = sys.__stderr__
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # one test process per core; torch has read it when it was imported,
 torch.set_num_threads(int(os.environ["OMP_NUM_THREADS"]))  # so this process is told by itself
 
+LONGEST_SECONDS = 600  # a command of a test that takes longer is not a small one, or hangs
+
 if not torch.cuda.is_available():  # torch keeps each seed for a GPU that may come, with the stack, in 2 ms
     torch.cuda.manual_seed_all = lambda seed: None  # type: ignore[assignment]
 gc.set_threshold(100_000)  # composing makes many objects, and a collection looks at all of torch's: a tenth of the time
@@ -150,6 +152,7 @@ def lra(*words: str, data: Path, runs: Path, **env: str) -> subprocess.Completed
         capture_output=True,
         text=True,
         check=False,
+        timeout=LONGEST_SECONDS,
         cwd=runs.parent,
         env={**outer_environment(), "LRA_DATA_DIR": str(data), "LRA_RUNS_DIR": str(runs), **env},
     )

@@ -127,8 +127,11 @@ def typed(command: str) -> str:
 
 
 def before(command: str) -> str | None:
-    """The command that makes what this one needs."""
-    return next((re.sub(pattern, first, command) for pattern, first in BEFORE if re.search(pattern, command)), None)
+    """The command that makes what this one needs, as the test types it."""
+    for pattern, first in BEFORE:
+        if re.search(pattern, command):
+            return typed(re.sub(pattern, first, command))
+    return None
 
 
 def refusal(command: str) -> str | None:
