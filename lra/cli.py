@@ -2,16 +2,13 @@
 
 import ast
 import difflib
-import importlib
 import os
 import re
 import sys
 import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby
-from pathlib import Path
 from shutil import get_terminal_size
-from types import ModuleType
 from typing import Any
 
 from lra import __version__
@@ -19,6 +16,7 @@ from lra.base.command_line import command, typed_words
 from lra.base.paths import conf_dir, environment
 from lra.base.signals import clean_up_on_signals, exit_on_signals, raise_if_stopped
 from lra.base.text import without_credentials
+from lra.base.verb_files import parsed_verb, verb_module
 from lra.settings.config_dirs import added_config_dirs, split_config_dirs
 from lra.settings.other_words import verb_meant
 from lra.terminal.console import OutputError, guard_streams
@@ -47,7 +45,6 @@ VERBS = {
     "bench": "time a training step (lra bench step) or attentions alone (lra bench attention)",
     "doctor": "show what is installed, which folders are used, and what is missing",
 }
-MODULES = {"import": "import_runs", "fill-mask": "fill_mask"}  # names that no Python module can have
 EXAMPLE = re.compile(r"(?P<typed> *\S.*?) {2,}(?P<said>\S.*)")  # what is typed, and what it does in a second column
 LEAST_WIDTH = 20  # of the second column of a help text
 INDENT = "      "  # of what stands below the line that it belongs to
@@ -97,47 +94,32 @@ def _command(words: list[str]) -> int:
         return _fail(f"{verb!r} is not a verb of lra; {meant}")
     try:
         if verb in COMPLETION:
-            from lra.terminal.completion import complete
-
-            complete(rest, VERBS, _subcommands)
+            verb_module("completion").complete(rest, VERBS, _subcommands)
             return 0
         rest, folders = split_config_dirs([_as_meant(word) for word in rest])
     except UserError as error:
         return _fail(str(error))
     with added_config_dirs(folders), environment(SAFE_PATH):
         if any(word in HELP for word in rest):
-            _print_help(ast.get_docstring(_parsed(verb)) or "")
+            _print_help(ast.get_docstring(parsed_verb(verb)) or "")
             return 0
         return _run(verb, rest)
 
 
 def _subcommands(verb: str) -> Sequence[str]:
     """The words that may follow a verb before its settings, such as `plan` after `table`."""
-    from lra.sweeps.run_set import ACTIONS
-
-    own = {"table": ACTIONS, "compare": ACTIONS, "tune": ACTIONS}
-    if verb in own or verb not in VERBS:
-        return own.get(verb, ())
-    assigned = (node for node in _parsed(verb).body if isinstance(node, ast.Assign))
+    if verb not in VERBS:
+        return ()
+    assigned = (node for node in parsed_verb(verb).body if isinstance(node, ast.Assign))
     values = (node.value for node in assigned if ast.unparse(node.targets[0]) == "SUBCOMMANDS")
     return next(map(ast.literal_eval, values), ())
 
 
-def _module(verb: str) -> ModuleType:
-    return importlib.import_module(f"lra.verbs.{MODULES.get(verb, verb)}")
-
-
 def _functions(verb: str) -> dict[str, Callable[..., Any]]:
     """The functions by which a verb reads its words; without an import where it has none, for that may take seconds."""
-    defined = {node.name for node in _parsed(verb).body if isinstance(node, ast.FunctionDef)}
+    defined = {node.name for node in parsed_verb(verb).body if isinstance(node, ast.FunctionDef)}
     own = sorted(defined & {"main", "main_reads", "to_overrides"})
-    return {name: getattr(_module(verb), name) for name in own}
-
-
-def _parsed(verb: str) -> ast.Module:
-    """Read the file of a verb without an import of it, which may be slow: for its help, and its words."""
-    file = Path(__file__).with_name("verbs") / f"{MODULES.get(verb, verb)}.py"
-    return ast.parse(file.read_text("utf-8"))
+    return {name: getattr(verb_module(verb), name) for name in own}
 
 
 def _run(verb: str, words: list[str]) -> int:
@@ -152,8 +134,8 @@ def _run(verb: str, words: list[str]) -> int:
     from lra.settings.check import check_config
     from lra.settings.config import load_config, without_descriptions
     from lra.settings.overrides import check_mixer, check_overrides
-    from lra.sweeps.sweep_end import Job, jobs_elsewhere, print_jobs
     from lra.terminal.errors import explain
+    from lra.verbs.train_sweep import Job, jobs_elsewhere, print_jobs
 
     jobs: list[Job] = []  # of a sweep, as far as they run in this process: those of Hydra's basic launcher
 
@@ -164,7 +146,7 @@ def _run(verb: str, words: list[str]) -> int:
                 if HydraConfig.get().mode is RunMode.MULTIRUN and verb == "train":
                     jobs.append(Job(cfg, list(HydraConfig.get().overrides.task)))
                 check_config(cfg, verb)
-                return _module(verb).run(cfg)
+                return verb_module(verb).run(cfg)
         except Exception as error:
             if HydraConfig.get().mode is not RunMode.MULTIRUN:
                 raise _FailedError(error) from error

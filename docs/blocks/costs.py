@@ -2,6 +2,7 @@
 
 from docs.blocks.markdown import joined, percent, table
 from docs.blocks.published import bench
+from lra.base.text import MISSING
 from lra.bench.record import PASS_TITLES, PASSES, BenchCell, BenchPass
 from lra.bench.summary import (
     FUSED,
@@ -15,7 +16,6 @@ from lra.bench.summary import (
     slower_at_lra_lengths,
 )
 from lra.bench.tables import significant
-from lra.results.tables import MISSING
 
 MEBIBYTE = 2**20
 FULL = (MATH, FUSED)

@@ -2,8 +2,8 @@
 
 from docs.blocks.markdown import table
 from docs.blocks.published import measurements
+from lra.base.text import MISSING
 from lra.data.manifest import SPLITS
-from lra.results.tables import MISSING
 
 
 def setup() -> str:

@@ -9,12 +9,12 @@ from scipy.stats import wilcoxon
 
 from docs.blocks.markdown import ends, prose, table, table_printed, verdict
 from docs.blocks.published import records
+from lra.base.text import MISSING, number
 from lra.results.attention_sweep import LANDMARKS, sweep_points
 from lra.results.cells import make_cell
 from lra.results.convergence import convergence_step
 from lra.results.significance import significant_pairs
 from lra.results.statistics import kendall
-from lra.results.tables import MISSING, number
 from lra.runs.schema import Record
 
 LISTOPS = (

@@ -5,10 +5,11 @@ import textwrap
 from collections.abc import Callable, Iterable, Sequence
 
 from docs.blocks.published import printed
+from lra.base.text import number
 from lra.results.comparison import SIGNIFICANT
 from lra.results.significance import ALPHA
 from lra.results.statistics import Interval
-from lra.results.tables import TextTable, number
+from lra.results.tables import TextTable
 
 WIDTH = 118
 

@@ -7,7 +7,7 @@ from typing import Any
 from docs.blocks.markdown import joined, prose, table
 from docs.blocks.published import by_cell, records
 from docs.blocks.two_tables import TwoTables
-from lra.results.tables import MISSING
+from lra.base.text import MISSING
 
 SEARCH, FILE = "short_s4_search", "short_s4_table"
 TABLE = "table show protocol=s4 size=short task=listops,image mixer.init=legs run_group=published/short_s4_table.jsonl"

@@ -4,10 +4,10 @@ from collections.abc import Callable, Iterable, Iterator
 
 from docs.blocks.markdown import joined, prose, table, table_printed, verdict
 from docs.blocks.published import accuracy, cells, printed, records
+from lra.base.spread import binomial_error
+from lra.base.text import MISSING, number
 from lra.results.reference import PAPER
 from lra.results.significance import RULE
-from lra.results.statistics import binomial_error
-from lra.results.tables import MISSING, number
 from lra.results.task_statistics import NO_ATTENTION, above_no_attention, agreement_by_task, separation_by_task
 from lra.runs.schema import Record
 

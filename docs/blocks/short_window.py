@@ -2,8 +2,8 @@
 
 from docs.blocks.markdown import table
 from docs.blocks.published import by_task
+from lra.base.text import MISSING, number
 from lra.results.attention_sweep import EXACT, WINDOW, sweep_points, sweep_ranges
-from lra.results.tables import MISSING, number
 from lra.results.task_statistics import NO_ATTENTION
 from lra.settings.config import load_config
 

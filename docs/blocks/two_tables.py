@@ -5,12 +5,12 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from docs.blocks.markdown import joined, prose, table, verdict
 from docs.blocks.published import records
+from lra.base.text import number
 from lra.results.cells import TableCell, make_cell
 from lra.results.convergence import seeds_text
 from lra.results.reference import in_benchmark_order
 from lra.results.significance import Pair, significant_pairs
 from lra.results.statistics import LEAST_SEEDS_FOR_T
-from lra.results.tables import number
 from lra.results.task_statistics import rank_agreement
 from lra.runs.schema import Record
 from lra.verbs.show_choices import choices

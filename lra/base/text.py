@@ -25,6 +25,7 @@ LATEX = {
 # any letter. `https://host:80/x@y` loses its host by that, which is the smaller harm.
 CREDENTIALS = re.compile(r"(?<=://)(?:[^\s/?#@:]*:\S*|[^\s/?#]+)@")
 HIDDEN = "***@"
+MISSING = "–"  # in place of a number
 
 
 def visible(text: str) -> str:
@@ -108,3 +109,13 @@ def size_text(count: float) -> str:
         if count < 1024:
             return f"{count:.1f} {unit}"
     return f"{count / 1024:.1f} GiB"
+
+
+def number(value: float | None, digits: int = 2, *, sign: bool = False) -> str:
+    """Write a number for a table, with a minus sign (−); a dash for None."""
+    return MISSING if value is None else f"{value:{'+' if sign else ''}.{digits}f}".replace("-", "−")
+
+
+def mean_and_std(mean: float | None, std: float | None) -> str:
+    """Write a mean and the standard deviation, if there is one: `37.00 ± 1.00`; a dash without a mean."""
+    return number(mean) if mean is None or std is None else f"{number(mean)} ± {number(std)}"

@@ -13,8 +13,8 @@ from lra.settings.check import check_config
 from lra.settings.config import ATTENTION, load_config, method_name, mixer_settings, mixes_by_attention
 from lra.settings.declared import group_options
 from lra.settings.overrides import check_overrides
+from lra.settings.several_values import combined, mixers_beside_attentions, options_in, spell_out_all, varied_and_fixed
 from lra.settings.unknown_option import unknown_flag, unknown_option
-from lra.sweeps.grid import make_cells, spell_out_all
 from lra.terminal.console import check_out
 from lra.types import UserError
 
@@ -101,12 +101,15 @@ def methods_to_measure(overrides: Sequence[str], *, packed: bool, peers: Sequenc
         exact = ("attention=full", f"attention.kernel={kernel}", "attention.attention_dropout=0.0")
         cfgs[f"full {kernel}"] = load_config("train", [*exact, *protocol])
     known = [mixer_settings(cfg) for cfg in cfgs.values()]
-    for cell in make_cells("compare", ["seed=0", *([] if by_attention else ["attention=full"]), *typed]):
-        settings = mixer_settings(cell.cfg)
+    typed = ["seed=0", *([] if by_attention else ["attention=full"]), *typed]
+    varied, fixed = varied_and_fixed("compare", typed)
+    for words in combined(mixers_beside_attentions(varied, typed), fixed):
+        cfg = load_config("train", words)
+        settings = mixer_settings(cfg)
         # without dropout there is no other exact attention, so the two references stand for it
         if {**settings, "attention_dropout": 0.0} not in known and settings not in known:
             known.append(settings)
-            cfgs[f"{method_name(cell.cfg)}{cell.varied_settings}"] = cell.cfg
+            cfgs[f"{method_name(cfg)}{options_in(words)}"] = cfg
     further = [peer.ours for peer in peers if peer.ours]
     if len(protocol) == len(overrides):  # all that there are
         further.append((*OF_TABLE_1, *protocol))

@@ -5,6 +5,7 @@ In that of the Nyströmformer paper's Table 1, a row is a length, and the number
 
 from collections.abc import Callable
 
+from lra.base.text import MISSING, number
 from lra.bench.record import PASS_TITLES, PASSES, BenchCell, BenchRecord, PassName, cells_at, lengths_of
 from lra.bench.summary import (
     FUSED,
@@ -18,7 +19,7 @@ from lra.bench.summary import (
     slower_at_lra_lengths,
     time_exponent,
 )
-from lra.results.tables import MISSING, TextTable, number
+from lra.results.tables import TextTable
 
 MEBIBYTE = 2**20
 NO_ROOM = "left out"

@@ -1,8 +1,9 @@
 """What the page and the terminal say: the answer in sentences, and the tables."""
 
+from lra.base.text import MISSING
 from lra.diagnosis.schema import Diagnosis, Head, Swap
 from lra.results.convergence import is_converged
-from lra.results.tables import MISSING, TextTable
+from lra.results.tables import TextTable
 
 SMALL_ERROR = 0.1  # relative error of the attention matrices up to which they count as close to the exact ones
 ROUNDING_ERROR = 1e-5

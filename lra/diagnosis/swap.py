@@ -16,9 +16,9 @@ from torch import Tensor, nn
 
 from lra.attention.base import AttentionBackend
 from lra.attention.nystrom import NystromAttention
+from lra.base.spread import binomial_error
 from lra.diagnosis.schema import Swap
 from lra.ops.landmarks import LandmarkInverse
-from lra.results.statistics import binomial_error
 from lra.types import Batch
 
 LANDMARK_COUNTS = (8, 16, 32, 64, 128, 256)  # that errors and accuracies are measured at

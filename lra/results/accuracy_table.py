@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable
 
+from lra.base.text import MISSING, mean_and_std, number
 from lra.results.cells import TRIED, Row, TableCell, cell_note, central_values, make_rows, places_of_best
 from lra.results.conditions import (
-    method_column,
     origin_notes,
     precisions,
     protocol_steps_and_size,
@@ -17,8 +17,9 @@ from lra.results.convergence import convergence_rule
 from lra.results.reference import SOURCES, TASKS, TOLERANCE_POINTS, in_benchmark_order, shorten
 from lra.results.significance import RULE
 from lra.results.statistics import LEAST_SEEDS_FOR_T
-from lra.results.tables import MISSING, TextTable, mean_and_std, number
+from lra.results.tables import TextTable
 from lra.results.task_statistics import above_no_attention, agreement_by_task, separation_by_task
+from lra.runs.record_words import method_column
 from lra.runs.schema import Record
 
 MOST_REASONS = 3  # number of deviations that a note lists; format=csv has all of them

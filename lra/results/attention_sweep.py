@@ -11,10 +11,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from lra.base.spread import sample_std
+from lra.base.text import number
 from lra.results.cells import TableCell, cell_note, make_cell
 from lra.results.convergence import convergence_step, has_judged_curve
-from lra.results.statistics import CONFIDENCE, sample_std, student, welch
-from lra.results.tables import TextTable, number
+from lra.results.statistics import CONFIDENCE, student, welch
+from lra.results.tables import TextTable
 from lra.results.task_statistics import NO_ATTENTION, other_settings_by_record
 from lra.results.variants import group_by_variant
 from lra.runs.flatten_settings import NOT_RECORDED

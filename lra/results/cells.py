@@ -4,6 +4,8 @@ import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from lra.base.spread import binomial_error, sample_std
+from lra.base.text import MISSING
 from lra.results.conditions import MARKS
 from lra.results.convergence import central_value, converged, on_both_sides, seeds_text
 from lra.results.reference import (
@@ -14,8 +16,6 @@ from lra.results.reference import (
     published_accuracy_for,
     published_in_family,
 )
-from lra.results.statistics import binomial_error, sample_std
-from lra.results.tables import MISSING
 from lra.results.variants import group_by_variant
 from lra.runs.schema import Record
 

@@ -5,18 +5,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from lra.base.spread import binomial_error
+from lra.base.text import MISSING, number
 from lra.results.cells import TRIED, TableCell, cell_note, make_cell, places_of_best
-from lra.results.conditions import method_column
 from lra.results.convergence import convergence_rule
 from lra.results.dev_curves import FLOPS, SECONDS, EqualCost, at_equal_cost, dev_curves
 from lra.results.reference import PAPER, TASKS, TEST_EXAMPLES
 from lra.results.seeds_needed import cannot_tell, few_seeds
 from lra.results.significance import RULE, Comparison, Seeds, compare, in_words, significant
-from lra.results.statistics import LEAST_SEEDS_FOR_T, Interval, binomial_error, paired_bootstrap
-from lra.results.tables import MISSING, TextTable, number
+from lra.results.statistics import LEAST_SEEDS_FOR_T, Interval, paired_bootstrap
+from lra.results.tables import TextTable
 from lra.results.variants import group_by_variant
 from lra.runs.flatten_settings import flatten
 from lra.runs.record import unpack_correct
+from lra.runs.record_words import method_column
 from lra.runs.schema import MIXERS, Record
 
 SIGNIFICANT = {True: "significant", False: "n.s."}

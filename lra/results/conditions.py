@@ -8,13 +8,11 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from lra.results.reference import TASKS
+from lra.results.reference import PROTOCOLS, SIZES, TASKS
 from lra.runs.flatten_settings import NOT_RECORDED
-from lra.runs.schema import Record, own_model
+from lra.runs.schema import Record
 
 SEVERAL = 3  # with more different numbers of steps, a title has only the smallest and the largest
-SIZES = ("full", "short", "tiny")  # the benchmark first; sizes of the user's own come last
-PROTOCOLS = ("paper", "clean", "s4")
 LATER_SETTINGS = ("model", "recipe", "task.data", "task.dev_split", "trainer.accelerator")  # that older records lack
 TESTED = "tested with the best checkpoint by dev accuracy"
 MARKS = {"official": "", "unverified": "†", "pickle": "¶", "generated": "‡", "stand-in": "§", "own": ""}
@@ -48,16 +46,6 @@ def _listed(words: list[str]) -> str:
 def task_title(task: str, records: Iterable[Record]) -> str:
     """Word the title of a task's table."""
     return ", ".join(filter(None, [task, protocol_steps_and_size(records)]))
-
-
-def method_column(records: Iterable[Record]) -> str:
-    """The head of the column that names rows: `attention` if every row is one, else the field's word for all, `method`.
-
-    A mixer in the attention's place is none, and a model of the user's own need not use the attention that it is given.
-    """
-    settings = (record["settings"] for record in records)
-    all_attentions = all("attention" in own and not own_model(own.get("model", {})) for own in settings)
-    return "attention" if all_attentions else "method"
 
 
 class ProtocolAndSize(NamedTuple):
@@ -107,12 +95,6 @@ def search_notes(records: Iterable[Record]) -> list[str]:
     searches = sorted({(each["budget"], each["space"], each["seed"]) for each in settings})
     texts = [f"{budget} trials of each method in the space {space}, seed {seed}" for budget, space, seed in searches]
     return [f"Tuned: the best configuration by dev accuracy of {'; of '.join(texts)}."] if texts else []
-
-
-def steps_text(record: Record) -> str:
-    """Word the number of steps, of a run that a callback has ended early `8 of 40`."""
-    outcome = record["outcome"]
-    return (f"{outcome['stopped_step']:,} of " if "stopped_step" in outcome else "") + f"{outcome['steps']:,}"
 
 
 def stopped_notes(records: Iterable[Record]) -> list[str]:

@@ -7,8 +7,8 @@ that end on both sides are no draws around their mean: such a row has the median
 import statistics
 from collections.abc import Iterable, Sequence
 
-from lra.results.statistics import binomial_error, sample_std
-from lra.results.tables import mean_and_std
+from lra.base.spread import binomial_error, sample_std
+from lra.base.text import mean_and_std
 from lra.runs.schema import DevCurve, Record
 
 STANDARD_ERRORS = 3  # above the majority class

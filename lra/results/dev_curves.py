@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
+from lra.base.text import MISSING
 from lra.results.convergence import (
     central_value,
     convergence_step,
@@ -14,7 +15,6 @@ from lra.results.convergence import (
     seeds_text,
     step_of_curve,
 )
-from lra.results.tables import MISSING
 from lra.results.variants import group_by_variant
 from lra.runs.collect import collect
 from lra.runs.flatten_settings import hash_of

@@ -17,6 +17,8 @@ from lra.runs.flatten_settings import NOT_RECORDED, FlatSettings, branches, flat
 from lra.runs.schema import Record
 
 TASKS = ("listops", "text", "retrieval", "image", "pathfinder")
+SIZES = ("full", "short", "tiny")  # the benchmark first; sizes of the user's own come last
+PROTOCOLS = ("paper", "clean", "s4")
 
 # By source: what it is, and accuracies in percent and their standard deviations over seeds, in points, by method in the
 # order of TASKS; where there is one more, it is Path-X's.

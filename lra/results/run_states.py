@@ -5,11 +5,12 @@ from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import NamedTuple
 
-from lra.results.conditions import by_protocol_and_size, steps_text
+from lra.results.conditions import by_protocol_and_size
 from lra.results.variants import group_by_variant, natural
 from lra.runs.failure import read_failure
 from lra.runs.files import MARKS_OF_A_RUN, METRICS, SETTINGS_FOLDER, run_folders
 from lra.runs.record import OtherVersionError, read_record
+from lra.runs.record_words import steps_text
 from lra.runs.run_lock import is_locked
 from lra.runs.schema import Record
 from lra.types import UserError

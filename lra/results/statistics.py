@@ -31,16 +31,6 @@ class Interval:
         return not self.low <= 0 <= self.high
 
 
-def sample_std(values: Sequence[float]) -> float | None:
-    """Compute the sample standard deviation (with n − 1); None for fewer than two values."""
-    return float(np.std(values, ddof=1)) if len(values) > 1 else None
-
-
-def binomial_error(accuracy: float, examples: int) -> float:
-    """Compute the binomial standard error of an accuracy in [0, 1] over `examples` test examples."""
-    return math.sqrt(accuracy * (1 - accuracy) / examples)
-
-
 def variance(values: Sequence[float]) -> float:
     """Compute the sample variance (with n − 1); exact: 0 if all agree."""
     return float(np.var(values, ddof=1)) if len({*values}) > 1 else 0.0

@@ -14,10 +14,9 @@ from rich.table import Table
 from rich.text import Text
 from tabulate import tabulate
 
-from lra.base.text import for_csv, for_latex, for_markdown, visible
+from lra.base.text import MISSING, for_csv, for_latex, for_markdown, visible
 from lra.results.display_names import TASK, bibliography, display_name, named
 
-MISSING = "–"
 EMPTY = ("", MISSING)
 BREAKS = re.compile(r" (?=±|\[|within$|outside$|on the test set|\([0-9]+ seeds?\)$|[0-9]+ of )|(?<=;) |(?<=seeds) ")
 SPREAD = re.compile(r"^(?P<middle>\S+) (?P<spread>± \S+|\[[^]]+\]) (?P<count>\([0-9]+\)\S*)$")  # `37.00 ± 1.00 (3)‡`
@@ -239,13 +238,3 @@ def _latex_name(name: str) -> str:
     display, key, rest = named(name)
     cited, space = rf"~\cite{{{key}}}" if key else "", " " if rest.startswith(" ") else ""
     return f"{for_latex(display)}{cited}{space}{for_latex(rest.lstrip())}" if display else for_latex(name)
-
-
-def number(value: float | None, digits: int = 2, *, sign: bool = False) -> str:
-    """Write a number for a table, with a minus sign (−); a dash for None."""
-    return MISSING if value is None else f"{value:{'+' if sign else ''}.{digits}f}".replace("-", "−")
-
-
-def mean_and_std(mean: float | None, std: float | None) -> str:
-    """Write a mean and the standard deviation, if there is one: `37.00 ± 1.00`; a dash without a mean."""
-    return number(mean) if mean is None or std is None else f"{number(mean)} ± {number(std)}"

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from lra.base.text import MISSING, number
 from lra.results.cells import TRIED, places_of_best
 from lra.results.statistics import CONFIDENCE
-from lra.results.tables import MISSING, TextTable, number
+from lra.results.tables import TextTable
 
 DRAWS = 4000  # of uniform order statistics
 

@@ -3,7 +3,6 @@
 Where an option has an interval in place of values, each combination is tried at points that are drawn from it.
 """
 
-import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,16 +14,16 @@ from hydra.core.override_parser.types import ChoiceSweep, IntervalSweep, Overrid
 from omegaconf import DictConfig, OmegaConf
 
 from lra.base.command_line import shell_word
-from lra.base.paths import conf_groups, conf_names
+from lra.base.paths import conf_groups
 from lra.runs.failure import read_failure
 from lra.runs.record import OtherVersionError, read_record
 from lra.runs.schema import Record
 from lra.settings import config
+from lra.settings.several_values import combined, mixers_beside_attentions, options_in, varied_and_fixed
 from lra.sweeps.space import DRAWN, Space
 from lra.types import UserError
 
 BUDGET = 20  # trials of each method, unless `budget=` says otherwise
-ALL = "all"  # in place of a name: every name of the group
 BELOW_LENGTH = "below_length"  # tag of choices without cells where they are not below the task's sequence length
 METHOD = ("attention", "mixer", "model")  # config groups that can name a row's method
 
@@ -113,8 +112,7 @@ class Cell:
     @property
     def varied_settings(self) -> str:
         """The options that the sweep varies, such as ` num_landmarks=16`."""
-        varied = [word for word in self.without_point if word.startswith(("attention.", "mixer."))]
-        return "".join(f" {word.split('.', 1)[1]}" for word in varied)
+        return options_in(self.without_point)
 
     def typed_as(self, record: Record) -> bool:
         """Whether a record's settings have the values that the overrides give them; others are not compared."""
@@ -160,36 +158,18 @@ def make_cells(sweep: str, overrides: Sequence[str]) -> list[Cell]:
 
     Of a search, whose options have intervals, there are `budget=` trials of each cell, trial 0 of everything first.
     """
-    params, fixed = _params_and_fixed(sweep, overrides)
+    params, fixed = varied_and_fixed(sweep, overrides)
     budget = int(params.pop("budget", BUDGET))
-    if "mixer" in params and any(word.startswith(("attention=", "attention.")) for word in overrides):
-        params["mixer"] = f"{config.ATTENTION},{params['mixer']}"
+    params = mixers_beside_attentions(params, overrides)
     space = _space(params)
-    axes = [one_by_one(f"{key}={values}") for key, values in params.items() if key not in space.options]
-    cells: dict[tuple[str, ...], None] = {}  # no two alike
-    for chosen in itertools.product(*axes):
-        groups_first = sorted(chosen, key=lambda word: "." in word.split("=")[0])
-        cells[tuple(_without_ineffective([*fixed, *groups_first]))] = None
+    varied = {key: values for key, values in params.items() if key not in space.options}
     bounded = [key for key, values in params.items() if values.startswith(f"tag({BELOW_LENGTH},")]
     every = [
         cell
-        for cell in (Cell(overrides=words) for words in cells)
+        for cell in (Cell(overrides=words) for words in combined(varied, fixed))
         if all(OmegaConf.select(cell.cfg, key) < cell.cfg.task.spec.seq_len for key in bounded)
     ]
     return trials(every, space, budget) if space.options else every
-
-
-def _params_and_fixed(sweep: str, overrides: Sequence[str]) -> tuple[dict[str, str], list[str]]:
-    """Split what a sweep's file and the user set into what is varied, as typed by key, and overrides of every cell."""
-    params = config.sweep_params(sweep)
-    fixed = [f"sweep={sweep}", "hydra.mode=RUN"]
-    for override in OverridesParser.create().parse_overrides(list(overrides)):
-        if override.is_sweep_override() or override.key_or_group in (*params, "mixer", "budget"):
-            key, values = str(override.input_line).split("=", 1)  # the key with its `+`
-            params[key] = values
-        else:
-            fixed.append(str(override.input_line))
-    return params, fixed
 
 
 def is_drawn(override: Override) -> bool:
@@ -205,7 +185,7 @@ def plain_words(words: Iterable[str]) -> list[str]:
 
 def space_of(sweep: str, overrides: Sequence[str]) -> Space:
     """Collect what is drawn among the options that a sweep varies, with its seed; most sweeps draw nothing."""
-    return _space(_params_and_fixed(sweep, overrides)[0])
+    return _space(varied_and_fixed(sweep, overrides)[0])
 
 
 def _space(params: Mapping[str, str]) -> Space:
@@ -246,41 +226,3 @@ def trials(cells: Sequence[Cell], space: Space, budget: int) -> list[Cell]:
             drawn = space.overrides(point, cell.cfg)
             made.append(Cell(overrides=(*cell.overrides, *drawn), trial=number, point=drawn))
     return made
-
-
-def spell_out_all(sweep: str, overrides: Sequence[str]) -> list[str]:
-    """Replace `task=all`, `attention=all` and `mixer=all` by all names: first those of the sweep's file, in its order.
-
-    `attention=all` is every attention and, unless mixers are typed too, every other mixer.
-    """
-    asked = [group for group in ("task", config.ATTENTION, "mixer") if f"{group}={ALL}" in overrides]
-    others = [word for word in overrides if word not in {f"{group}={ALL}" for group in asked}]
-    if config.ATTENTION in asked and not any(word.startswith("mixer=") for word in overrides):
-        asked.append("mixer")
-    return [*others, *(f"{group}={','.join(_all_names(sweep, group))}" for group in asked)]
-
-
-def _all_names(sweep: str, group: str) -> list[str]:
-    """Names of a group's choices; self-attention is no mixer among them: it stands for the attentions."""
-    first = config.sweep_params(sweep).get(group, "").split(",")
-    return [name for name in dict.fromkeys([*first, *conf_names(group)]) if name and name != config.ATTENTION]
-
-
-def _without_ineffective(overrides: list[str]) -> list[str]:
-    """Drop overrides without effect: `mixer.` ones of self-attention, `attention` ones of any other mixer.
-
-    Otherwise a mixer would be run once for each attention.
-    """
-    mixer = next((word.split("=")[1] for word in overrides if word.startswith("mixer=")), config.ATTENTION)
-    if mixer == config.ATTENTION:
-        return [word for word in overrides if not word.startswith("mixer.")]
-    return [word for word in overrides if not word.startswith(config.ATTENTION)]
-
-
-def one_by_one(word: str) -> list[str]:
-    """Split an override with several values: `seed=0,1` into `seed=0` and `seed=1`."""
-    override = OverridesParser.create().parse_override(word)
-    if not override.is_sweep_override():
-        return [word]
-    key = word.split("=")[0]  # with its `+`
-    return [f"{key}={value}" for value in override.sweep_string_iterator()]

@@ -21,9 +21,10 @@ from lra.settings.application import ONE_RUN_FLAGS
 from lra.settings.check import check_config
 from lra.settings.config import load_config
 from lra.settings.overrides import check_overrides
+from lra.settings.several_values import spell_out_all
 from lra.settings.typed import read_override, words_of
 from lra.settings.unknown_option import unknown_flag
-from lra.sweeps.grid import METHOD, Cell, make_cells, plain_words, run_of, space_of, spell_out_all
+from lra.sweeps.grid import METHOD, Cell, make_cells, plain_words, run_of, space_of
 from lra.sweeps.group_to_read import no_records, typed_text, with_group_found
 from lra.sweeps.space import Space
 from lra.sweeps.tuned import TUNED, make_tuned_cells

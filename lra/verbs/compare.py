@@ -43,6 +43,8 @@ from lra.sweeps.output import Draw, plan_run_or_show, write_task_tables
 from lra.sweeps.run_set import RunSet, read_run_set
 from lra.terminal.console import make_console
 
+SUBCOMMANDS = ("plan", "run", "show")
+
 
 def main(words: Sequence[str]) -> None:
     """Plan, run or show."""

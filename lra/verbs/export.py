@@ -23,9 +23,9 @@ from lra import build
 from lra.base.command_line import command, override, shell_word, typed_command, typed_overrides
 from lra.base.files import making_folder
 from lra.base.paths import NO_OPTION_KEYS
+from lra.base.spread import binomial_error
 from lra.base.text import for_markdown, size_text, visible
 from lra.interop.files import CONFIG_JSON, SAFETENSORS, write_tensors
-from lra.results.statistics import binomial_error
 from lra.runs.files import BEST, find_run
 from lra.runs.record import read_record
 from lra.runs.schema import MIXERS, TARGET, Record, is_ours

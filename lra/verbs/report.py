@@ -28,7 +28,7 @@ from lra import build
 from lra.base.arguments import check_choice
 from lra.base.command_line import override, shell_word
 from lra.base.paths import conf_names
-from lra.base.text import size_text, visible
+from lra.base.text import MISSING, number, size_text, visible
 from lra.build.store import is_prepared
 from lra.data.codec import images
 from lra.results.accuracy_table import accuracy_table, size_and_hours
@@ -49,7 +49,6 @@ from lra.results.plot_comparison import plot_pareto
 from lra.results.plot_curves import plot_curves
 from lra.results.plots import contact_sheet
 from lra.results.reference import REFERENCES, in_benchmark_order, paper_attention
-from lra.results.tables import MISSING, number
 from lra.results.variants import group_by_variant
 from lra.runs.collect import Collection, collect, describe, finished_at, run_key
 from lra.runs.files import DIAGNOSIS_PAGE, RESULT

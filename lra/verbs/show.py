@@ -21,6 +21,7 @@ from omegaconf import DictConfig
 
 from lra.base.command_line import quoted_for_hydra
 from lra.base.paths import data_dir
+from lra.base.verb_files import verb_module
 from lra.settings.config import default_choice
 from lra.sweeps.group_to_read import with_group_found
 from lra.types import UserError
@@ -73,9 +74,7 @@ def run(cfg: DictConfig) -> None:
 
         show_data(cfg)
     elif cfg.what == "runs":
-        from lra.verbs.show_runs import show_runs
-
-        show_runs(cfg)
+        verb_module("show_runs").show_runs(cfg)
     elif cfg.what in ("tasks", "attentions"):
         show_tasks(cfg.size.name, Path(cfg.paths.data)) if cfg.what == "tasks" else show_attentions()
     else:

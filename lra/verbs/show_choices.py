@@ -8,8 +8,9 @@ from omegaconf import OmegaConf
 
 from lra.base.command_line import command, override, typed_config_dirs
 from lra.base.paths import DESCRIPTION, NO_OPTION_KEYS, conf_names, read_choice
+from lra.base.text import MISSING
 from lra.data.manifest import MANIFEST, SPLITS, read_manifest
-from lra.results.tables import MISSING, TextTable
+from lra.results.tables import TextTable
 from lra.runs.flatten_settings import value_text
 from lra.settings.config import ATTENTION, store_dir
 from lra.terminal.console import make_console

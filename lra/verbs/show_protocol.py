@@ -9,7 +9,7 @@ from omegaconf import DictConfig, OmegaConf
 
 from lra.base.arguments import as_typed, check_choice
 from lra.base.paths import conf_dir, conf_dirs, conf_names
-from lra.results.conditions import PROTOCOLS
+from lra.results.reference import PROTOCOLS
 from lra.results.tables import TextTable
 from lra.runs.flatten_settings import flatten
 from lra.settings.config import load_config, plain, tasks_with_recipe

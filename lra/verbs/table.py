@@ -32,6 +32,8 @@ from lra.results.accuracy_table import accuracy_table
 from lra.sweeps.output import left_out_notes, no_record_notes, plan_run_or_show, says_what_is_there, write_table
 from lra.sweeps.run_set import RunSet, read_run_set
 
+SUBCOMMANDS = ("plan", "run", "show")
+
 
 def main(words: Sequence[str]) -> None:
     """Plan, run or show."""

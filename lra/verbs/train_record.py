@@ -17,7 +17,6 @@ from lra.base.processes import is_out_of_memory
 from lra.build import trainer as build_trainer
 from lra.data.datamodule import StoreDataModule
 from lra.diagnosis.approximation import measure_approximation
-from lra.results.plot_curves import learning_curve
 from lra.results.reference import published_accuracy_for
 from lra.runs.files import CODE, CURVE, DATA, LAST, METRICS, RESULT, WANDB_ID
 from lra.runs.flatten_settings import hash_of
@@ -28,6 +27,7 @@ from lra.settings import config
 from lra.training.curves import read_curves
 from lra.training.run import RunOutcome
 from lra.types import Batch, UserError
+from lra.verbs.train_figure import learning_curve
 
 
 def check_same_data(folder: Path, data_sha256: dict[str, str]) -> None:

@@ -8,7 +8,7 @@ from omegaconf import DictConfig
 
 from lra.runs.record import read_record
 from lra.settings.config import load_config, method_name, run_dir
-from lra.sweeps.grid import one_by_one
+from lra.settings.several_values import one_by_one
 
 IN_OTHER_COLUMNS = ("task", "attention", "mixer", "seed")  # overrides that a row names anyway
 
@@ -57,7 +57,7 @@ def print_jobs(jobs: list[Job]) -> None:
 
 
 def _row(job: Job, shared: set[str]) -> list[str]:
-    from lra.results.tables import MISSING
+    from lra.base.text import MISSING
 
     varied = [word for word in job.overrides if word not in shared and word.split("=")[0] not in IN_OTHER_COLUMNS]
     name = f"{job.cfg.task.name}/{method_name(job.cfg)}" + (f" ({', '.join(varied)})" if varied else "")

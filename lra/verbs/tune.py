@@ -28,14 +28,16 @@ import matplotlib.pyplot as plt
 from rich.console import Console
 
 from lra.results import plots
-from lra.results.conditions import method_column
 from lra.results.statistics import CONFIDENCE
 from lra.results.tables import TextTable
 from lra.results.tuning import Search, expected_best, expected_best_lower_bounds, tuning_table
+from lra.runs.record_words import method_column
 from lra.runs.schema import Record
 from lra.sweeps.output import Draw, plan_run_or_show, write_task_tables
 from lra.sweeps.run_set import RunSet, read_run_set
 from lra.sweeps.tuned import searches_of
+
+SUBCOMMANDS = ("plan", "run", "show")
 
 HEIGHT = 2.6  # of the figure, in inches
 

@@ -1,12 +1,12 @@
 """Every `lra …` that a document, a `--help`, a file of settings or an error's hint shows."""
 
 import ast
-import importlib
 import re
 from collections.abc import Iterator
 from functools import cache
 
-from lra.cli import MODULES, VERBS, usage
+from lra.base.verb_files import verb_module
+from lra.cli import VERBS, usage
 from tests.house.test_floors import FILES, ROOT
 
 DOCUMENTS = (
@@ -41,7 +41,7 @@ def _typed() -> Iterator[tuple[str, str]]:
         yield from ((name, " ".join(quoted.split())) for quoted in re.findall(r"(?<!`)`(lra [^`]+)`", text))
         yield from ((name, command) for command in _lines(text))
     for verb in VERBS:
-        text = importlib.import_module(f"lra.verbs.{MODULES.get(verb, verb)}").__doc__ or ""
+        text = verb_module(verb).__doc__ or ""
         yield from ((f"lra {verb} --help", command) for command in _lines(text.split("\n", 1)[1]))
 
 

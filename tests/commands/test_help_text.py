@@ -1,12 +1,11 @@
 """Help on a narrow terminal: every word is whole, in its order, and no line is too long."""
 
-import importlib
-
 import pytest
 
-from lra.cli import MODULES, VERBS, usage, wrap_help
+from lra.base.verb_files import verb_module
+from lra.cli import VERBS, usage, wrap_help
 
-HELPS = {verb: importlib.import_module(f"lra.verbs.{MODULES.get(verb, verb)}").__doc__.strip() for verb in VERBS}
+HELPS = {verb: verb_module(verb).__doc__.strip() for verb in VERBS}
 HELPS["lra"] = usage()
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from lra.cli import main
 from lra.settings.config import load_config, run_dir
-from lra.sweeps.sweep_end import jobs_elsewhere
+from lra.verbs.train_sweep import jobs_elsewhere
 from tests.conftest import cells_of
 
 TINY = ["train", "-m", "size=tiny", "recipe.steps=2", "recipe.eval_every=2", "logger=csv", "trainer.threads=1"]

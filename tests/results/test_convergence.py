@@ -7,6 +7,7 @@ import matplotlib.pyplot as plt
 import pytest
 
 from docs.blocks.published import PUBLISHED
+from lra.base.spread import binomial_error
 from lra.results.attention_sweep import LANDMARKS, WINDOW, sweep_points, sweep_ranges, sweep_table
 from lra.results.cells import make_rows
 from lra.results.convergence import (
@@ -20,7 +21,6 @@ from lra.results.convergence import (
 )
 from lra.results.dev_curves import at_equal_cost, convergence_notes, dev_curves
 from lra.results.plot_curves import plot_curves
-from lra.results.statistics import binomial_error
 from lra.runs.collect import collect
 from lra.runs.record import parse_record
 from lra.types import UserError

@@ -17,7 +17,7 @@ from lra.results.display_names import display_name
 from lra.results.page import svg, write_page
 from lra.results.plot_attention_sweep import plot_sweep
 from lra.results.plot_comparison import plot_pareto
-from lra.results.plot_curves import learning_curve, plot_curves
+from lra.results.plot_curves import plot_curves
 from lra.results.plots import (
     COLUMN,
     GREY,
@@ -30,6 +30,7 @@ from lra.results.plots import (
     short_name,
     svg_of,
 )
+from lra.verbs.train_figure import learning_curve
 from tests.results.records import make_record, with_setting
 from tests.results.test_attention_sweep import window
 

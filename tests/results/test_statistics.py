@@ -7,15 +7,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from lra.results.statistics import (
-    binomial_error,
-    hedges_g,
-    paired_bootstrap,
-    sample_std,
-    student,
-    variance,
-    welch,
-)
+from lra.base.spread import binomial_error, sample_std
+from lra.results.statistics import hedges_g, paired_bootstrap, student, variance, welch
 
 
 def test_the_noise_of_the_benchmarks_tests():

@@ -5,7 +5,8 @@ import pytest
 from lra.base.paths import conf_names
 from lra.cli import main
 from lra.settings import config
-from lra.sweeps.grid import make_cells, spell_out_all
+from lra.settings.several_values import spell_out_all
+from lra.sweeps.grid import make_cells
 from tests.commands.test_mixers import said
 from tests.sweeps.test_composing import composed as composed
 

@@ -1,0 +1,86 @@
+"""Overrides that stand for several runs: `seed=0,1`, `all` in place of names, and what a sweep's file varies."""
+
+import itertools
+from collections.abc import Iterable, Mapping, Sequence
+
+from hydra.core.override_parser.overrides_parser import OverridesParser
+
+from lra.base.paths import conf_names
+from lra.settings import config
+
+ALL = "all"  # in place of a name: every name of the group
+
+
+def one_by_one(word: str) -> list[str]:
+    """Split an override with several values: `seed=0,1` into `seed=0` and `seed=1`."""
+    override = OverridesParser.create().parse_override(word)
+    if not override.is_sweep_override():
+        return [word]
+    key = word.split("=")[0]  # with its `+`
+    return [f"{key}={value}" for value in override.sweep_string_iterator()]
+
+
+def spell_out_all(sweep: str, overrides: Sequence[str]) -> list[str]:
+    """Replace `task=all`, `attention=all` and `mixer=all` by all names: first those of the sweep's file, in its order.
+
+    `attention=all` is every attention and, unless mixers are typed too, every other mixer.
+    """
+    asked = [group for group in ("task", config.ATTENTION, "mixer") if f"{group}={ALL}" in overrides]
+    others = [word for word in overrides if word not in {f"{group}={ALL}" for group in asked}]
+    if config.ATTENTION in asked and not any(word.startswith("mixer=") for word in overrides):
+        asked.append("mixer")
+    return [*others, *(f"{group}={','.join(_all_names(sweep, group))}" for group in asked)]
+
+
+def _all_names(sweep: str, group: str) -> list[str]:
+    """Names of a group's choices; self-attention is no mixer among them: it stands for the attentions."""
+    first = config.sweep_params(sweep).get(group, "").split(",")
+    return [name for name in dict.fromkeys([*first, *conf_names(group)]) if name and name != config.ATTENTION]
+
+
+def varied_and_fixed(sweep: str, overrides: Sequence[str]) -> tuple[dict[str, str], list[str]]:
+    """Split what a sweep's file and the user set into what is varied, as typed by key, and overrides of every cell."""
+    params = config.sweep_params(sweep)
+    fixed = [f"sweep={sweep}", "hydra.mode=RUN"]
+    for override in OverridesParser.create().parse_overrides(list(overrides)):
+        if override.is_sweep_override() or override.key_or_group in (*params, "mixer", "budget"):
+            key, values = str(override.input_line).split("=", 1)  # the key with its `+`
+            params[key] = values
+        else:
+            fixed.append(str(override.input_line))
+    return params, fixed
+
+
+def mixers_beside_attentions(varied: Mapping[str, str], overrides: Sequence[str]) -> dict[str, str]:
+    """Add self-attention to the mixers that are varied, where the user has typed attentions too."""
+    params = dict(varied)
+    if "mixer" in params and any(word.startswith(("attention=", "attention.")) for word in overrides):
+        params["mixer"] = f"{config.ATTENTION},{params['mixer']}"
+    return params
+
+
+def combined(varied: Mapping[str, str], fixed: Sequence[str]) -> list[tuple[str, ...]]:
+    """List the overrides of each run: all combinations of what is varied; the first key changes slowest."""
+    axes = [one_by_one(f"{key}={values}") for key, values in varied.items()]
+    runs: dict[tuple[str, ...], None] = {}  # no two alike
+    for chosen in itertools.product(*axes):
+        groups_first = sorted(chosen, key=lambda word: "." in word.split("=")[0])
+        runs[tuple(_without_ineffective([*fixed, *groups_first]))] = None
+    return list(runs)
+
+
+def _without_ineffective(overrides: list[str]) -> list[str]:
+    """Drop overrides without effect: `mixer.` ones of self-attention, `attention` ones of any other mixer.
+
+    Otherwise a mixer would be run once for each attention.
+    """
+    mixer = next((word.split("=")[1] for word in overrides if word.startswith("mixer=")), config.ATTENTION)
+    if mixer == config.ATTENTION:
+        return [word for word in overrides if not word.startswith("mixer.")]
+    return [word for word in overrides if not word.startswith(config.ATTENTION)]
+
+
+def options_in(overrides: Iterable[str]) -> str:
+    """Name the options of an attention or a mixer among some overrides, such as ` num_landmarks=16`."""
+    options = [word for word in overrides if word.startswith(("attention.", "mixer."))]
+    return "".join(f" {word.split('.', 1)[1]}" for word in options)
