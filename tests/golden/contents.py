@@ -27,7 +27,6 @@ GOLDEN = Path(__file__).parent
 SIZES = ("full", "short")
 COLUMNS = 200
 AGE = r"\b\d+ (s|min|h|d|weeks|months|years)\b(?=  )"  # as in `lra show runs`
-NO_CONFIGURATION = ("new", "import", "worker")  # a verb without a file in conf/, or with nothing to compose in it
 GROUPS_OF_VERB = {  # what each published file is for, besides the table of accuracies
     "short_tune": ("tune show",),
     "short_search": ("tune show",),
@@ -98,16 +97,11 @@ def tables_of(file: str) -> str:
 def _contents(file: str) -> list[tuple[str, str, list[str]]]:
     """Size, protocol and tasks of the records of a published file."""
     path = ROOT / "runs/published" / f"{file}.jsonl"
-    names = [parse_record(line, path.name)["identity"] for line in path.read_text().splitlines()]
-    kinds = sorted({(name["size"], name["protocol"]) for name in names})
-    return [
-        (
-            size,
-            protocol,
-            sorted({name["task"] for name in names if (name["size"], name["protocol"]) == (size, protocol)}),
-        )
-        for size, protocol in kinds
-    ]
+    tasks: dict[tuple[str, str], set[str]] = {}
+    for line in path.read_text().splitlines():
+        names = parse_record(line, path.name)["identity"]
+        tasks.setdefault((names["size"], names["protocol"]), set()).add(names["task"])
+    return [(size, protocol, sorted(found)) for (size, protocol), found in sorted(tasks.items())]
 
 
 def _printed(words: list[str]) -> str:
@@ -115,11 +109,9 @@ def _printed(words: list[str]) -> str:
     out = io.StringIO()
     with _environment(LRA_RUNS_DIR=str(ROOT / "runs"), COLUMNS=str(COLUMNS)), redirect_stdout(out):
         code = main(words)
-    text = (
-        re.sub(r"\b\d+ (s|min|h|d|months|years)\b(?=  )", "AGE", out.getvalue())
-        if words[1] == "runs"
-        else out.getvalue()
-    )
+    text = out.getvalue()
+    if words[:2] == ["show", "runs"]:
+        text = re.sub("─+", "─", re.sub(" {2,}", "  ", re.sub(AGE, "AGE", text)))  # an age's width moves the columns
     lines = [line.rstrip() for line in text.replace(str(ROOT), "CHECKOUT").splitlines()]
     if code:
         lines.append(f"exit code {code}")
