@@ -3,8 +3,6 @@
 Letters: B examples, H heads, L positions, E dims per head, P projections, X longest length.
 """
 
-from typing import Any
-
 import torch
 from torch import Tensor, nn
 
@@ -39,7 +37,7 @@ class LinformerAttention(AttentionBackend):
         super().__init__(dims)
         self.projections, self.sharing = projections, sharing
         self.project_keys = self._draw()
-        self.project_values = self._draw() if sharing == "none" else None
+        self.project_values = self._draw() if sharing == "none" else self.project_keys
 
     def _draw(self) -> nn.Parameter:
         """Draw a projection for each head, `[H, P, X]`, from N(0, .02²)."""
@@ -49,23 +47,7 @@ class LinformerAttention(AttentionBackend):
         """Use the first layer's projection if all layers share one."""
         assert isinstance(first, LinformerAttention)
         if self.sharing == "all":
-            self.project_keys = first.project_keys
-
-    @property
-    def projections_of_values(self) -> nn.Parameter:
-        """The projections of the values, `[H, P, X]`; `torch.jit.trace` refuses a parameter with two names."""
-        return self.project_keys if self.project_values is None else self.project_values
-
-    def _save_to_state_dict(self, destination: dict[str, Any], prefix: str, keep_vars: bool) -> None:
-        """Save shared projections under both names, so that checkpoints of every sharing have the same ones."""
-        super()._save_to_state_dict(destination, prefix, keep_vars)
-        destination.setdefault(f"{prefix}project_values", destination[f"{prefix}project_keys"])
-
-    def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *args: Any) -> None:
-        """Load shared projections, which a checkpoint has under both names."""
-        if self.project_values is None:
-            state_dict.pop(f"{prefix}project_values", None)
-        super()._load_from_state_dict(state_dict, prefix, *args)
+            self.project_keys = self.project_values = first.project_keys
 
     def forward(self, q_BHLE: Tensor, k_BHLE: Tensor, v_BHLE: Tensor, valid_BL: Tensor | None) -> Tensor:
         """Attend; see the base class."""
@@ -73,7 +55,7 @@ class LinformerAttention(AttentionBackend):
         assert length <= self.dims.max_seq_len, f"length {length} > {self.dims.max_seq_len}"
         k_BHLE, v_BHLE = without_padding(valid_BL, k_BHLE, v_BHLE)
         k_BHPE = _project(self.project_keys[:, :, :length], k_BHLE)
-        v_BHPE = _project(self.projections_of_values[:, :, :length], v_BHLE)
+        v_BHPE = _project(self.project_values[:, :, :length], v_BHLE)
         return exact_attention(q_BHLE, k_BHPE, v_BHPE, None)
 
     def forward_packed(self, qkv_PTD: Tensor, packing: Packing) -> Tensor:
@@ -84,8 +66,7 @@ class LinformerAttention(AttentionBackend):
         if packing.has_no_padding or packing.has_holes:
             return super().forward_packed(qkv_PTD, packing)
         assert packing.length <= self.dims.max_seq_len, f"length {packing.length} > {self.dims.max_seq_len}"
-        projections = self.project_keys, self.projections_of_values
-        return packed_linformer(qkv_PTD, packing, *projections, heads=self.dims.num_heads)
+        return packed_linformer(qkv_PTD, packing, self.project_keys, self.project_values, heads=self.dims.num_heads)
 
 
 def _project(projection_HPL: Tensor, x_BHLE: Tensor) -> Tensor:

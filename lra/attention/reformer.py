@@ -79,7 +79,7 @@ class ReformerAttention(AttentionBackend):
         """Attend; see the base class."""
         length, valid_BL = q_BHLE.shape[2], real_positions(valid_BL, q_BHLE)
         missing = -length % self.chunk_length
-        if torch.jit.is_tracing() or missing:  # a trace is for other lengths too
+        if missing:
             q_BHLE, v_BHLE = pad(q_BHLE, (0, 0, 0, missing)), pad(v_BHLE, (0, 0, 0, missing))
             valid_BL = pad(valid_BL, (0, missing))
         order_BHNL = hash_order(q_BHLE, self._rotations(q_BHLE), self.factors, valid_BL)

@@ -66,7 +66,7 @@ class SkyformerAttention(AttentionBackend):
         number_2X = draw(torch.rand, size, seed, training=self.training, device=valid_BL.device)
         number_2L = number_2X[:, : valid_BL.shape[1]]
         number_BN = torch.where(valid_BL[:, None], number_2L, torch.inf).flatten(1)
-        smallest_BM, place_BM = number_BN.topk(number_BN[:, : self.num_landmarks].shape[1], largest=False)
+        smallest_BM, place_BM = number_BN.topk(min(self.num_landmarks, number_BN.shape[1]), largest=False)
         return place_BM, smallest_BM < torch.inf
 
 

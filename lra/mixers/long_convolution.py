@@ -23,7 +23,7 @@ def sums_of_powers(weight_DN: Tensor, log_ratio_DN: Tensor, length: int) -> Tens
     computed instead of L powers, and one matrix product combines them. Weights and logarithms of ratios, `[…, D, N]`,
     are real or complex; the real parts of the latter are at most 0.
     """
-    columns = math.isqrt(length - 1) + 1 if isinstance(known_length(length), int) else 64  # a trace leaves it open
+    columns = math.isqrt(known_length(length) - 1) + 1
     count_to = partial(torch.arange, device=log_ratio_DN.device, dtype=log_ratio_DN.real.dtype)
     row_R, column_C = count_to(-(-length // columns)), count_to(columns)
     rows_DRN = weight_DN[..., None, :] * (columns * row_R[:, None] * log_ratio_DN[..., None, :]).exp()

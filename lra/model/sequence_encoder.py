@@ -77,28 +77,16 @@ def checked_vectors(x_BLI: Tensor, embedding: VectorPositionEmbedding) -> Tensor
     if len(shape) != 3 or shape[2] != embed_dim:
         line = f"an input of shape {shape} is not [batch, seq_len, {embed_dim}], as embed_dim={embed_dim} says"
         raise UserError(line)
-    x_BLI = checked_length(x_BLI, window_size)
+    if shape[1] > window_size:
+        raise UserError(
+            f"{shape[1]} positions do not fit into window_size={window_size}; build with window_size={shape[1]},"
+            f" or give the last ones: x[:, -{window_size}:]"
+        )
     if shape[1] == 0:
         raise UserError(f"an input of shape {shape} has no position; a sequence without any needs padding and a mask")
     if x_BLI.dtype != weights and not torch.is_autocast_enabled(x_BLI.device.type):
         line = f"the input is {_name(x_BLI.dtype)}, but the weights are {_name(weights)}; type x.to({weights})"
         raise UserError(line)
-    return x_BLI
-
-
-@torch.jit.script_if_tracing
-def checked_length(x_BLI: Tensor, window_size: int) -> Tensor:
-    """Return the input, if it is not longer than the window; a trace keeps this check, as it keeps no other.
-
-    Raises:
-        UserError: for a longer one.
-    """
-    length = x_BLI.shape[1]
-    if length > window_size:
-        raise UserError(
-            f"{length} positions do not fit into window_size={window_size}; build with window_size={length},"
-            f" or give the last ones: x[:, -{window_size}:]"
-        )
     return x_BLI
 
 
@@ -307,9 +295,7 @@ class SequenceEncoder(nn.Module):
         valid_BL = checked_mask(x_BLI, mask, lengths)
         works = works_packed(x_BLI.device)
         if packed and not works:
-            raise UserError(
-                "packed=True works on a CPU without autocast, torch.compile, .jit or .func; leave packed out"
-            )
+            raise UserError("packed=True works on a CPU without autocast, torch.compile or .func; leave packed out")
         if x_BLI.shape[0] == 0:
             return x_BLI.new_zeros(0, self.output_size())
         if not (works if packed is None else packed):

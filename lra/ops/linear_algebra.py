@@ -33,7 +33,7 @@ def iterative_pinv(a_BHMM: Tensor, *, iterations: int, start: str) -> Tensor:
     z = a_BHMM.mT / (columns * rows).clamp(min=TINY_NORM)[..., None, None]
     pair = a_BHMM.flatten(0, 1), z.flatten(0, 1)
     groups = zip(*(x.split(MATRICES_AT_ONCE) for x in pair), strict=True) if on_cpu(a_BHMM) else [pair]
-    iterate = _Iterations.iterated if in_torch_func() or torch.jit.is_tracing() else _Iterations.apply
+    iterate = _Iterations.iterated if in_torch_func() else _Iterations.apply
     matrices = [iterate(a, start, iterations) for a, start in groups]
     return torch.cat(matrices).view(a_BHMM.shape)
 

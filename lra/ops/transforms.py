@@ -1,4 +1,4 @@
-"""What `torch.func`, `torch.jit.trace` and `torch.export` change: ways to tell, and what is kept out of their sight."""
+"""What `torch.func` and `torch.export` change: ways to tell, and what is kept out of their sight."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -21,8 +21,8 @@ def in_torch_func() -> bool:
 
 
 def runs_plainly() -> bool:
-    """Tell whether code may depend on values: not compiled, not recorded by `torch.jit.trace`, not in `torch.func`."""
-    return not (torch.compiler.is_compiling() or torch.jit.is_tracing() or in_torch_func())
+    """Tell whether code may depend on values: not compiled, not in `torch.func`."""
+    return not (torch.compiler.is_compiling() or in_torch_func())
 
 
 def known_length(length: int) -> int:
@@ -34,7 +34,7 @@ def known_length(length: int) -> int:
     if torch.compiler.is_exporting() and not isinstance(length, int):
         raise UserError(
             "torch.export of this method keeps the sequences' length; leave only the batch open:"
-            ' dynamic_shapes={0: torch.export.Dim("batch")} for each input, or type torch.jit.trace(encoder, inputs)',
+            ' dynamic_shapes={0: torch.export.Dim("batch")} for each input',
             kind="open_length",
         )
     return length
@@ -42,14 +42,9 @@ def known_length(length: int) -> int:
 
 @contextmanager
 def untransformed() -> Iterator[None]:
-    """Compute what `torch.func` does not transform, and `torch.jit.trace` records as constants."""
-    tracing = torch._C._get_tracing_state()
-    torch._C._set_tracing_state(None)  # type: ignore[attr-defined]
-    try:
-        with torch._C._DisableFuncTorch():
-            yield
-    finally:
-        torch._C._set_tracing_state(tracing)  # type: ignore[attr-defined]
+    """Compute what `torch.func` does not transform."""
+    with torch._C._DisableFuncTorch():
+        yield
 
 
 def draw(
@@ -71,7 +66,7 @@ def seeded(sample: Callable[..., Tensor], size: Sequence[int], seed: Tensor, *, 
     except RuntimeError as error:
         raise UserError(
             "this attention draws from a seed, whose value torch.export and torch.func.vmap over buffers do not know;"
-            " type torch.jit.trace(encoder, inputs), or vmap with in_dims=None for buffers",
+            " under vmap, type in_dims=None for buffers",
             kind="unreadable_seed",
         ) from error
     with untransformed():

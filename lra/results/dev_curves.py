@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
 
 from lra.base.text import MISSING
 from lra.results.convergence import (
@@ -17,13 +16,10 @@ from lra.results.convergence import (
 )
 from lra.results.variants import group_by_variant
 from lra.runs.collect import collect
-from lra.runs.flatten_settings import hash_of
 from lra.runs.groups import PUBLISHED_FOLDER
 from lra.runs.schema import DevCurve, Record
 
-STOP_IF_STUCK = "stop_if_stuck"  # a callback that may end a run early, but does not change its curve up to there
 NO_CURVE: DevCurve = {"step": [], "accuracy": []}
-LEAST_SEEDS = 3  # of the reference, before a run can be late
 SECONDS, FLOPS = "dev at equal time", "dev at equal FLOPs"  # columns
 
 
@@ -125,30 +121,10 @@ def at_equal_cost(
     return EqualCost(budget=ends[cheapest], cheapest=cheapest, accuracies=reached, converged=converged)
 
 
-class Place(NamedTuple):
-    """Where a run is among its reference seeds, in words; empty without such seeds.
-
-    `late` is the last step of a run that has not converged, as a multiple of that at which the slowest reference seed
-    had; 0 for a run that has, or if a reference seed has not (the run may resemble it), or with fewer than
-    `LEAST_SEEDS`.
-    """
-
-    text: str = ""
-    late: float = 0.0
-
-
 def published_curves(runs: Path, settings_hash: str = "") -> list[Record]:
     """Read the published records with a dev curve below the folder of runs: all, or those of settings with a hash."""
     published = collect(runs / PUBLISHED_FOLDER, containing=settings_hash).records
     return [record for record in published if has_judged_curve(record)]
-
-
-def hash_without_stop(settings: Mapping[str, object]) -> str:
-    """Hash settings as those of a run that `stop_if_stuck` does not end."""
-    callbacks = settings.get("callbacks")
-    left = {name: callbacks[name] for name in callbacks if name != STOP_IF_STUCK} if isinstance(callbacks, dict) else {}
-    others = {group: options for group, options in settings.items() if group != "callbacks"}
-    return hash_of({**others, **({"callbacks": left} if left else {})})
 
 
 def references_of(
@@ -160,24 +136,28 @@ def references_of(
     return [record for record in of_data if record["identity"]["seed"] != seed]
 
 
-def place_among(curve: DevCurve, references: Sequence[Record]) -> Place:
-    """Place the dev passes of a run, finished or not, among its reference seeds, by when each converged."""
+def place_among(curve: DevCurve, references: Sequence[Record]) -> str:
+    """Word where the dev passes of a run, finished or not, are among its reference seeds, by when each converged.
+
+    Empty without reference seeds or without a dev pass.
+    """
     if not references or not curve["step"]:
-        return Place()
+        return ""
     example, last = references[0], curve["step"][-1]
     own = step_of_curve(curve, example)
     steps = [step for record in references if (step := convergence_step(record)) is not None]
     before = [step for step in steps if step <= (last if own is None else own)]
     counted = f"{len(before)} of {len(references)} reference seeds had"
     if own is not None:
-        return Place(f"converged at step {own:,}; {counted} by then")
+        return f"converged at step {own:,}; {counted} by then"
     by = f" by step {max(before):,}; this run has not" if before else "; nor has this run"
-    late = last / max(steps) if len(steps) == len(references) >= LEAST_SEEDS else 0.0
-    return Place(f"{counted} converged{by} at {last:,}", late)
+    return f"{counted} converged{by} at {last:,}"
 
 
 def place_of(record: Record, published: Iterable[Record]) -> str:
     """Place a finished run, in words."""
-    settings_hash, data = hash_without_stop({**record["settings"]}), record["provenance"]["data_sha256"]
-    references = references_of(published, settings_hash, data, record["identity"]["seed"])
-    return place_among(record["outcome"].get("dev_curve", NO_CURVE), references).text
+    provenance = record["provenance"]
+    references = references_of(
+        published, provenance["config_hash"], provenance["data_sha256"], record["identity"]["seed"]
+    )
+    return place_among(record["outcome"].get("dev_curve", NO_CURVE), references)

@@ -83,7 +83,7 @@ def _place_of(state: RunState, published: list[Record]) -> str:
         "step": [int(row["step"]) for row in passes],
         "accuracy": [row["dev/accuracy"] for row in passes],
     }
-    return place_among(curve, references_of(published, settings_hash, data, seed)).text
+    return place_among(curve, references_of(published, settings_hash, data, seed))
 
 
 def _place(runs: Path, group: str | None, file: str | None) -> Path:

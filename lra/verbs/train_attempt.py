@@ -10,7 +10,6 @@ from pathlib import Path
 import pytorch_lightning as pl
 from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig, OmegaConf
-from pytorch_lightning.callbacks import Callback
 from rich.console import Console
 from rich.text import Text
 
@@ -23,8 +22,9 @@ from lra.build.store import ensure_store
 from lra.data.datamodule import StoreDataModule
 from lra.data.store import verify_store
 from lra.model.classifier import count_parameters
-from lra.results.dev_curves import hash_without_stop, place_among, published_curves, references_of
+from lra.results.dev_curves import place_among, published_curves, references_of
 from lra.runs.files import BEST, CONFIG, LAST, METRICS, RESULT
+from lra.runs.flatten_settings import hash_of
 from lra.runs.run_lock import RunLockedError, keep_replaced_run, lock_run
 from lra.runs.schema import Record
 from lra.settings import config
@@ -174,10 +174,12 @@ def _fit_and_test(
     """Train, test and write the record; None if `trainer.max_steps` or `max_time` ended the run, or in other ranks."""
     arguments = build_trainer.build_trainer_arguments(cfg)
     settings = config.settings(cfg)
-    settings_hash = hash_without_stop(settings)
+    settings_hash = hash_of(settings)
     published = published_curves(Path(cfg.paths.runs), settings_hash)
     references = references_of(published, settings_hash, datamodule.data_sha256, cfg.seed)
-    callbacks = _callbacks(cfg, references, console)
+    callbacks = build_trainer.build_callbacks(cfg)
+    if references:
+        callbacks.append(ReferencePlace(lambda passes: place_among(passes, references), console))
     resume_step = saved_step(folder / LAST)
     if resume_step:
         console.print(f"Going on from step {resume_step:,}.")
@@ -223,7 +225,7 @@ def _fit_and_test(
         log_result(loggers, record, folder)
         # What follows may be killed: the run is finished, and its result is where it belongs.
         record = add_approximation(record, folder, module.model, datamodule.test_dataloader, machine.device, console)
-        place = place_among(record["outcome"]["dev_curve"], references).text
+        place = place_among(record["outcome"]["dev_curve"], references)
         log_numbers(loggers, {**record, "outcome": {**record["outcome"], **({"place": place} if place else {})}})
         return record
     except BaseException as error:
@@ -234,19 +236,6 @@ def _fit_and_test(
     finally:
         finish_wandb(loggers, failed=failed)
     raise _error_out_of_memory(cfg, folder, module, machine)
-
-
-def _callbacks(cfg: DictConfig, references: list[Record], console: Console) -> list[Callback]:
-    """Build the callbacks; one follows the run's place among its reference seeds, if there are any."""
-    callbacks = build_trainer.build_callbacks(cfg)
-    followers = [callback for callback in callbacks if isinstance(callback, ReferencePlace)]
-    if not references:
-        if followers:
-            console.print("No published run has these settings and data, so callbacks.stop_if_stuck ends nothing.")
-        return callbacks
-    follower = followers[0] if followers else ReferencePlace(slack=None)
-    follower.follow(lambda passes: place_among(passes, references), console)
-    return callbacks if followers else [*callbacks, follower]
 
 
 def _curve_logger(folder: Path, resume_step: int, console: Console) -> CurveLogger:

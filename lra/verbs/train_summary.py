@@ -12,7 +12,7 @@ from rich.text import Text
 from lra import build
 from lra.base.command_line import command, is_typed, override, typed_config_dirs, typed_overrides
 from lra.base.text import visible, visible_lines
-from lra.results.dev_curves import hash_without_stop, place_of, published_curves
+from lra.results.dev_curves import place_of, published_curves
 from lra.results.reference import (
     TOLERANCE_POINTS,
     deviations_from_paper,
@@ -52,7 +52,7 @@ def print_summary(console: Console, folder: Path, record: Record, runs: Path) ->
     table = TextTable(title=title, columns=tuple(cells), rows=[list(cells.values())], optional=("paper", "training"))
     print_text_table(console, table)
     print_curve(console, folder)
-    published = published_curves(runs, hash_without_stop({**record["settings"]}))
+    published = published_curves(runs, record["provenance"]["config_hash"])
     lines = [*visible_lines(verdict(record)).splitlines(), place_of(record, published)]
     console.print(*[with_verdict(Text(line)) for line in lines if line], sep="\n")
     named = override("run", record["provenance"]["config_hash"]), override("seed", identity["seed"])

@@ -151,6 +151,13 @@ def test_a_setting_that_was_removed_is_refused_at_another_value(stored, tmp_path
     assert "\n" not in said
 
 
+@pytest.mark.parametrize("target", ["lra.training.reference_place.ReferencePlace", "lra.training.gone.Gone"])
+def test_a_callback_that_is_no_more_keeps_no_run_from_being_evaluated(target, stored, tmp_path):
+    """An evaluation makes no callbacks; training such a run on is refused, see `callbacks=` in errors.yaml."""
+    of_callback = {"_target_": target, "slack": 2.0}
+    assert read(tmp_path, changed(stored["full"], ("callbacks", "stop_if_stuck"), of_callback)) == ""
+
+
 @pytest.mark.slow
 @pytest.mark.some_in_ci(1)
 @pytest.mark.parametrize("name", CHOSEN)

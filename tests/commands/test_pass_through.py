@@ -100,6 +100,10 @@ def test_early_stopping_ends_a_run_that_has_a_result(home, capsys):
     assert outcome["dev_curve"]["step"] == [2, 4]
     assert main(["evaluate", f"run={folder}"]) == 0
     assert "the same as recorded" in capsys.readouterr().out
+    assert main(["show", "runs", "run_group=default"]) == 0
+    assert "ended at step 4 of 40" in " ".join(capsys.readouterr().out.split())
+    assert main(["table", "show", "run_group=default", "size=tiny", "notes=all"]) == 0
+    assert "Ended early by a callback" in " ".join(capsys.readouterr().out.split())
 
     each = ["recipe.steps=40", "recipe.optimizer.lr=1e-30", "callbacks=early_stopping", "recipe.eval_every=1"]
     assert record(train(*each, "callbacks.early_stopping.patience=1"))["outcome"]["stopped_step"] == 2

@@ -1,7 +1,6 @@
-"""Methods in `torch.func`, `torch.jit.trace` and `torch.export`: the numbers of the encoder by itself, or one line."""
+"""Methods in `torch.func` and `torch.export`: the numbers of the encoder by itself, or one line."""
 
 from functools import cache
-from io import BytesIO
 
 import pytest
 import torch
@@ -37,7 +36,6 @@ SEEDED = {"reformer", "skyformer", "random"}  # a seed has no value in torch.exp
 LENGTH_IS_KEPT = {"bigbird", "local", "longformer", "linformer", "kmeans", "s4d", "gated", "mamba2"}  # by torch.export
 
 every_method = pytest.mark.parametrize("method", METHODS)
-traced = pytest.mark.filterwarnings("ignore::torch.jit.TracerWarning", "ignore::DeprecationWarning")
 
 
 @cache
@@ -142,26 +140,6 @@ def test_performer_keeps_features_that_vmap_redraws():
     for _ in range(3):
         gradients_per_sequence(encoder, randomness="different")
     assert encoder.eval()(X, MASK).isfinite().all()
-
-
-@pytest.mark.some_fast(4)
-@pytest.mark.some_in_ci(9)
-@traced
-@every_method
-def test_a_stored_trace_takes_other_values_lengths_and_batches(method):
-    encoder = encoder_of(method, num_layers=2)  # Linformer shares weights between layers
-    file = BytesIO()
-    torch.jit.save(torch.jit.trace(encoder, (X, MASK), check_trace=False), file)
-    file.seek(0)
-    trace = torch.jit.load(file)
-    for batch, length in ((3, 12), (2, 40), (1, 5), (40, WINDOW)):
-        x, mask = sequences(batch, length)
-        torch.testing.assert_close(trace(x, mask), encoder(x, mask), rtol=1e-6, atol=1e-8)
-    with pytest.raises(torch.jit.Error) as refused:
-        trace(*sequences(2, WINDOW + 1))
-    with pytest.raises(lra.UserError) as expected:
-        encoder(*sequences(2, WINDOW + 1))
-    assert str(refused.value).splitlines()[-1] == f"lra.types.UserError: {expected.value}"
 
 
 @pytest.mark.some_fast(1)
