@@ -79,7 +79,7 @@ def planted(source: str, module: str, bug: Bug) -> ast.Module:
         if _means(bug.place, module, name):
             exchange.generic_visit(definition)
     if exchange.places != 1:
-        raise LookupError(f"{bug.place} has {exchange.places} times, not once: {bug.old}")
+        raise LookupError(f"{bug.place} has this code {exchange.places} times, not once: {bug.old}")
     return tree
 
 
