@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from lra.base.arguments import Effects
 from lra.base.paths import DESCRIPTION, NO_OPTION_KEYS, read_choice
-from lra.ops.packed.packing import Packing
+from lra.ops.packing import Packing
 
 OF_PROTOCOL = "${protocol."
 

@@ -6,7 +6,7 @@ Letters: B examples, H heads, L positions, E dims per head, T tokens.
 from torch import Tensor
 
 from lra.attention.base import AttentionBackend
-from lra.ops.packed.packing import Packing, mix_by_sequence
+from lra.ops.packing import Packing, mix_by_sequence
 from lra.ops.softmax_attention import masked_softmax
 
 

@@ -11,11 +11,11 @@ from torch.nn.functional import dropout, scaled_dot_product_attention
 
 from lra.attention.base import AttentionBackend, AttentionDims
 from lra.base.arguments import Fraction, checked
-from lra.ops.packed.attention import dropout_attention
-from lra.ops.packed.dropout import DropoutMasks
-from lra.ops.packed.packing import Packing, mix_by_sequence
+from lra.ops.dropout_masks import DropoutMasks
+from lra.ops.packing import Packing, mix_by_sequence
 from lra.ops.softmax_attention import exact_attention, masked_softmax
 from lra.ops.transforms import runs_plainly
+from lra.packed.attention import dropout_attention
 
 
 class FullAttention(AttentionBackend):

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from lra.attention.base import AttentionBackend, without_padding
 from lra.ops.linear_attention import linear_attention
-from lra.ops.packed.packing import Packing, mix_by_sequence
+from lra.ops.packing import Packing, mix_by_sequence
 
 
 class LinearAttention(AttentionBackend):

@@ -11,10 +11,10 @@ from torch import Tensor, nn
 from lra.attention.base import AttentionBackend, AttentionDims, without_padding
 from lra.base.arguments import Count, checked
 from lra.base.protocol import LinformerSharing
-from lra.ops.packed.attention import packed_linformer
-from lra.ops.packed.packing import Packing
+from lra.ops.packing import Packing
 from lra.ops.softmax_attention import exact_attention
 from lra.ops.transforms import known_length
+from lra.packed.attention import packed_linformer
 
 
 class LinformerAttention(AttentionBackend):

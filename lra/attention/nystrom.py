@@ -28,10 +28,10 @@ from lra.ops.landmarks import (
     valid_segment_means,
     valid_segments,
 )
-from lra.ops.packed.nystrom import convolve, packed_nystrom
-from lra.ops.packed.packing import Packing
+from lra.ops.packing import Packing
 from lra.ops.softmax_attention import exact_attention
 from lra.ops.transforms import draw
+from lra.packed.nystrom import convolve, packed_nystrom
 from lra.types import UserError
 
 LandmarkRule = Literal["segment_means", "strided", "random", "kmeans"]

@@ -12,9 +12,9 @@ from lra.attention.base import AttentionBackend, AttentionDims, without_padding
 from lra.base.arguments import Count, CountOrZero, Effects, checked
 from lra.base.protocol import PerformerKeyMaximum, PerformerMaximumGradient, PerformerPaddedKeys, PerformerScaling
 from lra.ops.linear_attention import linear_attention, orthogonal_gaussian, relu_features, softmax_features
-from lra.ops.packed.packing import Packing
-from lra.ops.packed.performer import Features, packed_performer
+from lra.ops.packing import Packing
 from lra.ops.transforms import untransformed
+from lra.packed.performer import Features, packed_performer
 
 EPSILON = {"softmax": 1e-4, "relu": 1e-3}
 

@@ -15,9 +15,9 @@ from lra.attention.base import AttentionBackend, AttentionDims, real_positions
 from lra.base.arguments import Count, checked
 from lra.base.protocol import ReformerBiases, ReformerLookBack, ReformerRotations
 from lra.ops.hashed_chunks import attend_chunks, bucket_factors, hash_order
-from lra.ops.packed.hashed_chunks import HashedChunks, attend_hashed_chunks
-from lra.ops.packed.packing import Packing
+from lra.ops.packing import Packing
 from lra.ops.transforms import seeded
+from lra.packed.hashed_chunks import HashedChunks, attend_hashed_chunks
 
 
 class ReformerAttention(AttentionBackend):

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from lra.attention.base import AttentionBackend, AttentionDims
 from lra.model.mixer import MixerDims, SequenceMixer
-from lra.ops.packed.packing import Packing
+from lra.ops.packing import Packing
 
 Module = TypeVar("Module", bound=nn.Module)
 DTYPES = {name: getattr(torch, name) for name in ("float32", "float64", "bfloat16", "float16")}

@@ -15,9 +15,9 @@ from torch import Tensor, nn
 from lra.base.protocol import Inputs, Norm, Positions
 from lra.model.layers import BatchNorm, make_dropout, normalise
 from lra.model.mixer import SequenceMixer
-from lra.ops.packed.dropout import DropoutMasks
-from lra.ops.packed.layers import feed_forward_residual
-from lra.ops.packed.packing import Packing
+from lra.ops.dropout_masks import DropoutMasks
+from lra.ops.packing import Packing
+from lra.packed.layers import feed_forward_residual
 
 ACTIVATIONS: dict[str, Callable[[], nn.Module]] = {
     "gelu": nn.GELU,

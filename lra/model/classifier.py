@@ -30,10 +30,10 @@ from lra.model.layers import normalise
 from lra.model.mixer import MakeMixers, MixerDims
 from lra.model.pooling import FirstVector, MaskedMean, make_pooling
 from lra.model.self_attention import SelfAttention
-from lra.ops.packed.dropout import DropoutMasks
-from lra.ops.packed.layers import embed
-from lra.ops.packed.packing import Packing
+from lra.ops.dropout_masks import DropoutMasks
+from lra.ops.packing import Packing
 from lra.ops.transforms import runs_plainly
+from lra.packed.layers import embed
 from lra.types import TaskSpec, UserError
 
 POSITION_STD = 0.02  # of the tables of positions and token types at the start

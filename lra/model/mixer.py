@@ -12,8 +12,8 @@ from torch.nn.functional import dropout
 
 from lra.base.arguments import Effects
 from lra.base.protocol import AttentionDtype
-from lra.ops.packed.dropout import DropoutMasks
-from lra.ops.packed.packing import Packing
+from lra.ops.dropout_masks import DropoutMasks
+from lra.ops.packing import Packing
 
 
 @dataclass(frozen=True, kw_only=True)

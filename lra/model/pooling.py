@@ -10,8 +10,8 @@ from torch import Tensor, nn
 from torch.nn.functional import pad
 
 from lra.base.protocol import Pooling
-from lra.ops.packed.layers import norm_sum
-from lra.ops.packed.packing import Packing
+from lra.ops.packing import Packing
+from lra.packed.layers import norm_sum
 
 MEANS = ("padded_mean", "valid_mean")
 

@@ -12,9 +12,9 @@ from torch.nn.functional import linear
 
 from lra.attention.base import AttentionBackend, AttentionDims
 from lra.model.mixer import MixerDims, SequenceMixer
-from lra.ops.packed.dropout import DropoutMasks
-from lra.ops.packed.layers import norm_linear, project_residual
-from lra.ops.packed.packing import Packing
+from lra.ops.dropout_masks import DropoutMasks
+from lra.ops.packing import Packing
+from lra.packed.layers import norm_linear, project_residual
 from lra.types import UserError
 
 

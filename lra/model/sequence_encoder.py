@@ -21,8 +21,8 @@ from lra.model.classifier import count_parameters, works_packed
 from lra.model.mixer import MakeMixers, MixerDims
 from lra.model.pooling import LastVector, MaskedMean
 from lra.model.self_attention import attention_layers
-from lra.ops.packed.dropout import DropoutMasks
-from lra.ops.packed.packing import Packing
+from lra.ops.dropout_masks import DropoutMasks
+from lra.ops.packing import Packing
 from lra.ops.transforms import runs_plainly
 from lra.types import UserError
 

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from lra.attention.base import AttentionBackend, AttentionDims
 from lra.model.mixer import MixerDims, SequenceMixer
-from lra.ops.packed.packing import Packing
+from lra.ops.packing import Packing
 
 BATCH, HEADS, HEAD_DIM = 4, 2, 8
 WIDTH = HEADS * HEAD_DIM

@@ -9,7 +9,7 @@ import torch
 from lra.model.block import PRE_NORM, EncoderBlock
 from lra.model.mixer import MixerDims
 from lra.model.self_attention import SelfAttention
-from lra.ops.packed.packing import Packing
+from lra.ops.packing import Packing
 from tests.attention.test_contract import DIMS, HEADS, PROTOCOLS, backend, inputs, mix
 from tests.reference.reformer import bucket_factors, lsh_attention
 

@@ -13,6 +13,7 @@ FLOOR = {
     "lra.types": 0,
     "lra.base": 1,
     "lra.ops": 2,
+    "lra.packed": 3,
     "lra.attention": 4,
     "lra.data": 4,
     "lra.runs": 4,

@@ -4,8 +4,8 @@ import torch
 from torch import nn
 
 from lra.model.mixer import MixerDims, SequenceMixer
-from lra.ops.packed.dropout import DropoutMasks
-from lra.ops.packed.packing import Packing
+from lra.ops.dropout_masks import DropoutMasks
+from lra.ops.packing import Packing
 
 DIMS = MixerDims(width=8, num_heads=2, head_dim=4, max_seq_len=16, dropout=0.5)
 

@@ -8,13 +8,14 @@ from torch import nn
 from torch.nn.functional import conv2d, gelu, layer_norm, linear, scaled_dot_product_attention
 
 from lra.model import SequenceEncoder
-from lra.ops.packed import attention as packed_attention
-from lra.ops.packed import chunks, dropout
-from lra.ops.packed.attention import dropout_attention
-from lra.ops.packed.dropout import DropoutMasks
-from lra.ops.packed.layers import embed, feed_forward_residual, norm_linear, norm_sum, project_residual
-from lra.ops.packed.nystrom import add_convolution, add_convolution_backward, convolve
-from lra.ops.packed.packing import Packing, mix_by_sequence
+from lra.ops import dropout_masks
+from lra.ops.dropout_masks import DropoutMasks
+from lra.ops.packing import Packing, mix_by_sequence
+from lra.packed import attention as packed_attention
+from lra.packed import chunks
+from lra.packed.attention import dropout_attention
+from lra.packed.layers import embed, feed_forward_residual, norm_linear, norm_sum, project_residual
+from lra.packed.nystrom import add_convolution, add_convolution_backward, convolve
 
 TOKENS, WIDTH, HIDDEN = 50, 8, 12
 
@@ -83,7 +84,7 @@ def test_feed_forward_dropout_and_residual(rate):
 
 @pytest.mark.parametrize("test", [test_projection_dropout_and_residual, test_feed_forward_dropout_and_residual])
 def test_a_wide_layer_has_chunks_that_one_dropout_mask_holds(monkeypatch, test):
-    for module in (chunks, dropout):
+    for module in (chunks, dropout_masks):
         monkeypatch.setattr(module, "MOST_ENTRIES", 64)
     assert chunks.most_rows(HIDDEN) == 5
     test(0.3)

@@ -9,7 +9,7 @@ import torch
 from lra.attention.base import AttentionDims
 from lra.attention.performer import PerformerAttention
 from lra.base.protocol import PerformerKeyMaximum, PerformerMaximumGradient, PerformerPaddedKeys
-from lra.ops.packed.packing import Packing
+from lra.ops.packing import Packing
 
 HEADS, DIMS, LENGTH, FEATURES = 2, 4, 40, 10
 KNOBS = [
@@ -24,7 +24,7 @@ KNOBS = [
 def several_tiles(monkeypatch):
     torch.manual_seed(0)
     monkeypatch.setattr(
-        "lra.ops.packed.performer.TILE_ENTRIES", HEADS * FEATURES * 16
+        "lra.packed.performer.TILE_ENTRIES", HEADS * FEATURES * 16
     )  # the last tile of 40 tokens has 8
 
 

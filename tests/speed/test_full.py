@@ -10,7 +10,7 @@ from torch.utils.checkpoint import checkpoint
 from lra import build
 from lra.attention.base import AttentionDims
 from lra.attention.full import FullAttention
-from lra.ops.packed.packing import Packing
+from lra.ops.packing import Packing
 from lra.settings import config
 from tests.speed.inputs import batch_of
 from tests.speed.timing import in_turns

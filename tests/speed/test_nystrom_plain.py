@@ -8,7 +8,7 @@ from torch.nn.functional import conv2d
 
 from lra.attention.base import AttentionDims
 from lra.build import build_method
-from lra.ops.packed.packing import Packing
+from lra.ops.packing import Packing
 from lra.settings.config import load_config
 from tests.speed.timing import in_turns
 

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
 from lra import build
-from lra.ops.packed.packing import Packing
+from lra.ops.packing import Packing
 from lra.settings import config
 from tests.attention.test_contract import NAMES
 from tests.mixers.test_tasks import MIXERS

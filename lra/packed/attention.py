@@ -18,9 +18,9 @@ import torch
 from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention
 
+from lra.ops.dropout_masks import MOST_ENTRIES, DropoutMasks
 from lra.ops.first_order import first_order, without_autocast
-from lra.ops.packed.dropout import MOST_ENTRIES, DropoutMasks
-from lra.ops.packed.packing import Packing
+from lra.ops.packing import Packing
 
 BLOCK_ENTRIES = MOST_ENTRIES  # attention weights of a block, over all heads: 2 MiB in float32
 fused_attention = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu

@@ -17,9 +17,9 @@ from torch.nn.functional import pad
 
 from lra.ops.first_order import first_order, without_autocast
 from lra.ops.landmarks import LandmarkInverse
-from lra.ops.packed.attention import attend_each, attend_each_backward
-from lra.ops.packed.packing import Packing, Segments
+from lra.ops.packing import Packing, Segments
 from lra.ops.transforms import known_length
+from lra.packed.attention import attend_each, attend_each_backward
 
 BLOCK = 32  # S: small blocks multiply fewer zeros, large blocks have faster products
 POSITIONS = 4096  # positions of the sequences in one row, so that they stay in cache
