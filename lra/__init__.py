@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib
 
+from lra.base import packed_form
 from lra.base.openmp import limit_spinning
 
 TYPE_CHECKING = False  # importing it from typing takes long enough for a Ctrl-C, whose traceback nobody hears yet
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from lra.api import Run, compose, load_run, prepare_data, records
+    from lra.base.packed_form import Encode
     from lra.build import build_datamodule, build_mixers, build_model, build_module
     from lra.interop.exported import load_exported
     from lra.model import SequenceEncoder
@@ -45,6 +47,16 @@ _HOMES = {
 }
 
 limit_spinning()  # before anything imports torch
+
+
+def _open_packed_form() -> Encode:
+    """Import the packed form. No other line of the package's core imports `lra.packed`: this is its one door."""
+    from lra.packed.encoder_forms import encode
+
+    return encode
+
+
+packed_form.plug_in(_open_packed_form)
 
 
 def __getattr__(name: str) -> Any:

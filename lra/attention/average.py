@@ -1,12 +1,11 @@
 """Average of the values: shows what mixing without queries and keys achieves, as a floor for attentions.
 
-Letters: B examples, H heads, L positions, E dims per head, T tokens.
+Letters: B examples, H heads, L positions, E dims per head.
 """
 
 from torch import Tensor
 
 from lra.attention.base import AttentionBackend
-from lra.ops.packed.packing import Packing
 
 
 class AverageAttention(AttentionBackend):
@@ -24,10 +23,3 @@ class AverageAttention(AttentionBackend):
         real_B1L1 = valid_BL[:, None, :, None]
         count_B111 = valid_BL.sum(1).clamp(min=1)[:, None, None, None]
         return ((v_BHLE * real_B1L1).sum(2, keepdim=True) / count_B111).expand_as(v_BHLE)
-
-    def forward_packed(self, qkv_PTD: Tensor, packing: Packing) -> Tensor:
-        """Average the values of each sequence of packed tokens; see the base class."""
-        v_TD = qkv_PTD[2]
-        sums_BD = v_TD.new_zeros(packing.batch, v_TD.shape[1]).index_add(0, packing.sequence_T, v_TD)
-        means_BD: Tensor = sums_BD / packing.counts_B.clamp(min=1)[:, None]
-        return means_BD.index_select(0, packing.sequence_T)

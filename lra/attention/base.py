@@ -13,7 +13,6 @@ from torch import Tensor, nn
 
 from lra.base.arguments import Effects
 from lra.base.paths import DESCRIPTION, NO_OPTION_KEYS, read_choice
-from lra.ops.packed.packing import Packing
 
 OF_PROTOCOL = "${protocol."
 
@@ -44,8 +43,8 @@ class AttentionBackend(nn.Module):
         batch_wide: whether `forward` uses a constant or a random draw that all examples of its input share. The output
             of an example then depends on the others, so the classifier passes the protocol's groups of examples one by
             one, see `lra.model.classifier.BatchGroups`.
-        reads_padding: whether padded positions change the output of real tokens; the packed form, which has none, is
-            then not used. No setting of the benchmark is so.
+        reads_padding: whether padded positions change the output of real tokens; they are then always computed. No
+            setting of the benchmark is so.
         reads_padded_length: whether the number of padded positions at the end of a row changes it.
         biased: whether the projections that make queries, keys and values add their biases.
         quadratic: whether an L × L tensor is computed.
@@ -84,15 +83,6 @@ class AttentionBackend(nn.Module):
             `[B, H, L, E]`; values at padded positions are undefined but finite.
         """
         raise AssertionError(f"{type(self).__name__} has no forward")
-
-    def forward_packed(self, qkv_PTD: Tensor, packing: Packing) -> Tensor:
-        """Mix the values of packed tokens, `[3, T, H·E]`, to `[T, H·E]`; a backend may override it with a faster form.
-
-        By default the tokens are padded.
-        """
-        heads = packing.unpack(qkv_PTD).unflatten(3, (self.dims.num_heads, self.dims.head_dim))
-        q_BHLE, k_BHLE, v_BHLE = heads.transpose(2, 3).unbind(0)
-        return packing.pack(self(q_BHLE, k_BHLE, v_BHLE, packing.valid_BL).transpose(1, 2).flatten(2))
 
 
 def real_positions(valid_BL: Tensor | None, q_BHLE: Tensor) -> Tensor:

@@ -1,6 +1,6 @@
 """cosFormer (Qin et al. 2022, arXiv 2202.08791): linear attention whose weights fall with the distance.
 
-Letters: B examples, H heads, L positions, E dims per head, T tokens.
+Letters: B examples, H heads, L positions, E dims per head.
 """
 
 import math
@@ -10,7 +10,6 @@ from torch import Tensor
 
 from lra.attention.base import AttentionBackend, without_padding
 from lra.ops.linear_attention import linear_attention
-from lra.ops.packed.packing import Packing, mix_by_sequence
 
 
 class CosformerAttention(AttentionBackend):
@@ -24,17 +23,10 @@ class CosformerAttention(AttentionBackend):
     def forward(self, q_BHLE: Tensor, k_BHLE: Tensor, v_BHLE: Tensor, valid_BL: Tensor | None) -> Tensor:
         """Attend; see the base class."""
         position_L = torch.arange(q_BHLE.shape[2], device=q_BHLE.device)
-        q, k = (self._features(x, position_L) for x in (q_BHLE, k_BHLE))
+        q, k = (self.features_at(x, position_L) for x in (q_BHLE, k_BHLE))
         return linear_attention(q, *without_padding(valid_BL, k, v_BHLE))
 
-    def forward_packed(self, qkv_PTD: Tensor, packing: Packing) -> Tensor:
-        """Attend within packed tokens; see the base class."""
-        heads = self.dims.num_heads
-        q_HTE, k_HTE = qkv_PTD[:2].unflatten(2, (heads, -1)).transpose(1, 2)
-        features = (self._features(x, packing.position_T).transpose(0, 1).flatten(1) for x in (q_HTE, k_HTE))
-        return mix_by_sequence((*features, qkv_PTD[2]), packing, linear_attention, heads=heads)
-
-    def _features(self, x: Tensor, position_L: Tensor) -> Tensor:
+    def features_at(self, x: Tensor, position_L: Tensor) -> Tensor:
         """Compute the features `[…, L, 2E]` of queries or keys `[…, L, E]` at these positions."""
         angle_L1 = (position_L.to(x.dtype) * (math.pi / 2 / self.dims.max_seq_len))[:, None]
         positive = x.relu()

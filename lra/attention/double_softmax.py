@@ -1,12 +1,11 @@
 """Efficient attention (Shen et al. 2021, arXiv 1812.01243): one softmax of the queries and one of the keys.
 
-Letters: B examples, H heads, L positions, E dims per head, T tokens.
+Letters: B examples, H heads, L positions, E dims per head.
 """
 
 from torch import Tensor
 
 from lra.attention.base import AttentionBackend
-from lra.ops.packed.packing import Packing, mix_by_sequence
 from lra.ops.softmax_attention import masked_softmax
 
 
@@ -21,11 +20,3 @@ class DoubleSoftmaxAttention(AttentionBackend):
         """Attend; see the base class."""
         keep = None if valid_BL is None else valid_BL[:, None, None, :]
         return q_BHLE.softmax(-1) @ (masked_softmax(k_BHLE.mT, keep) @ v_BHLE)
-
-    def forward_packed(self, qkv_PTD: Tensor, packing: Packing) -> Tensor:
-        """Attend within packed tokens; see the base class."""
-
-        def mix(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-            return self.forward(q, k, v, None)
-
-        return mix_by_sequence(qkv_PTD, packing, mix, heads=self.dims.num_heads)

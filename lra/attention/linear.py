@@ -1,13 +1,12 @@
 """Linear attention (Katharopoulos et al. 2020, arXiv 2006.16236): the features of queries and keys are elu(x) + 1.
 
-Letters: B examples, H heads, L positions, E dims per head, T tokens.
+Letters: B examples, H heads, L positions, E dims per head.
 """
 
 from torch import Tensor
 
 from lra.attention.base import AttentionBackend, without_padding
 from lra.ops.linear_attention import linear_attention
-from lra.ops.packed.packing import Packing, mix_by_sequence
 
 
 class LinearAttention(AttentionBackend):
@@ -17,12 +16,6 @@ class LinearAttention(AttentionBackend):
         """Attend; see the base class."""
         k_BHLE, v_BHLE = without_padding(valid_BL, elu_features(k_BHLE), v_BHLE)
         return linear_attention(elu_features(q_BHLE), k_BHLE, v_BHLE)
-
-    def forward_packed(self, qkv_PTD: Tensor, packing: Packing) -> Tensor:
-        """Attend within packed tokens; see the base class."""
-        q_TD, k_TD, v_TD = qkv_PTD
-        planes = (elu_features(q_TD), elu_features(k_TD), v_TD)
-        return mix_by_sequence(planes, packing, linear_attention, heads=self.dims.num_heads)
 
 
 def elu_features(x: Tensor) -> Tensor:

@@ -9,8 +9,6 @@ from torch import Tensor, nn
 from lra.attention.base import AttentionBackend, AttentionDims, without_padding
 from lra.base.arguments import Count, checked
 from lra.base.protocol import LinformerSharing
-from lra.ops.packed.attention import packed_linformer
-from lra.ops.packed.packing import Packing
 from lra.ops.softmax_attention import exact_attention
 from lra.ops.transforms import known_length
 
@@ -57,16 +55,6 @@ class LinformerAttention(AttentionBackend):
         k_BHPE = _project(self.project_keys[:, :, :length], k_BHLE)
         v_BHPE = _project(self.project_values[:, :, :length], v_BHLE)
         return exact_attention(q_BHLE, k_BHPE, v_BHPE, None)
-
-    def forward_packed(self, qkv_PTD: Tensor, packing: Packing) -> Tensor:
-        """Attend within packed tokens; see the base class.
-
-        Without padding one product for all sequences is faster, and only the padded form knows holes.
-        """
-        if packing.has_no_padding or packing.has_holes:
-            return super().forward_packed(qkv_PTD, packing)
-        assert packing.length <= self.dims.max_seq_len, f"length {packing.length} > {self.dims.max_seq_len}"
-        return packed_linformer(qkv_PTD, packing, self.project_keys, self.project_values, heads=self.dims.num_heads)
 
 
 def _project(projection_HPL: Tensor, x_BHLE: Tensor) -> Tensor:

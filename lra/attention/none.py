@@ -1,12 +1,11 @@
 """No attention: shows what the rest of the encoder can learn without mixing positions.
 
-Letters: B examples, H heads, L positions, E dims per head, T tokens.
+Letters: B examples, H heads, L positions, E dims per head.
 """
 
 from torch import Tensor
 
 from lra.attention.base import AttentionBackend
-from lra.ops.packed.packing import Packing
 
 
 class NoAttention(AttentionBackend):
@@ -20,7 +19,3 @@ class NoAttention(AttentionBackend):
     def forward(self, q_BHLE: Tensor, k_BHLE: Tensor, v_BHLE: Tensor, valid_BL: Tensor | None) -> Tensor:
         """Return the values; see the base class."""
         return v_BHLE
-
-    def forward_packed(self, qkv_PTD: Tensor, packing: Packing) -> Tensor:
-        """Return the values of packed tokens; see the base class."""
-        return qkv_PTD[2]

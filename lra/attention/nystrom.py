@@ -16,6 +16,7 @@ from lra.attention.base import AttentionBackend, AttentionDims, real_positions, 
 from lra.base.arguments import Count, CountOrZero, Effects, Fraction, PositiveFraction, checked
 from lra.base.protocol import Landmarks as LandmarkPositions
 from lra.base.protocol import PinvStart
+from lra.ops.banded_convolution import convolve
 from lra.ops.landmarks import (
     LandmarkInverse,
     Pinv,
@@ -28,8 +29,6 @@ from lra.ops.landmarks import (
     valid_segment_means,
     valid_segments,
 )
-from lra.ops.packed.nystrom import convolve, packed_nystrom
-from lra.ops.packed.packing import Packing
 from lra.ops.softmax_attention import exact_attention
 from lra.ops.transforms import draw
 from lra.types import UserError
@@ -56,7 +55,6 @@ class Landmarks(nn.Module):
         super().__init__()
         self.max_seq_len, self.num_landmarks, self.kmeans_steps = max_seq_len, num_landmarks, kmeans_steps
         self.padded, self.rule, self.of_keys = landmarks == "padded", landmark_rule, landmark_source == "keys"
-        self.has_packed_form = landmark_rule == "segment_means" and landmark_source == "both"
         self.draws_on_host = landmark_rule == "random"  # in evaluation, so that every device has the same landmarks
         if self.draws_on_host:  # the seed is saved with the weights, so that an evaluation can be repeated
             self.register_buffer("landmark_seed", torch.randint(2**62, ()))
@@ -227,10 +225,3 @@ class NystromAttention(AttentionBackend):
         filters = taps_HT.view(heads, 1, 1, taps)
         skip_BHEL: Tensor = conv2d(v_BHLE.transpose(2, 3), filters, padding=(0, taps // 2), groups=heads)
         return skip_BHEL.transpose(2, 3)
-
-    def forward_packed(self, qkv_PTD: Tensor, packing: Packing) -> Tensor:
-        """Attend within packed tokens; see the base class."""
-        if not self.landmarks_of.has_packed_form or self.is_exact(packing.length):
-            return super().forward_packed(qkv_PTD, packing)
-        segments = packing.segments(self.num_landmarks, self.landmarks)
-        return packed_nystrom(qkv_PTD, self.value_skip, packing, segments, self.inverse, heads=self.dims.num_heads)

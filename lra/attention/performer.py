@@ -12,8 +12,6 @@ from lra.attention.base import AttentionBackend, AttentionDims, without_padding
 from lra.base.arguments import Count, CountOrZero, Effects, checked
 from lra.base.protocol import PerformerKeyMaximum, PerformerMaximumGradient, PerformerPaddedKeys, PerformerScaling
 from lra.ops.linear_attention import linear_attention, orthogonal_gaussian, relu_features, softmax_features
-from lra.ops.packed.packing import Packing
-from lra.ops.packed.performer import Features, packed_performer
 from lra.ops.transforms import untransformed
 
 EPSILON = {"softmax": 1e-4, "relu": 1e-3}
@@ -77,7 +75,7 @@ class PerformerAttention(AttentionBackend):
 
     def forward(self, q_BHLE: Tensor, k_BHLE: Tensor, v_BHLE: Tensor, valid_BL: Tensor | None) -> Tensor:
         """Attend; see the base class."""
-        self._redraw_when_due()
+        self.redraw_when_due()
         k_BHLE, v_BHLE = without_padding(valid_BL, k_BHLE, v_BHLE)
         real_BHL1 = None if valid_BL is None or self.padded_keys == "counted" else valid_BL[:, None, :, None]
         q_BHLE, k_BHLE = q_BHLE * self.scale, k_BHLE * self.scale
@@ -88,17 +86,6 @@ class PerformerAttention(AttentionBackend):
         if real_BHL1 is not None:
             k_BHLR = k_BHLR * real_BHL1
         return linear_attention(q_BHLR, k_BHLR, v_BHLE)
-
-    def forward_packed(self, qkv_PTD: Tensor, packing: Packing) -> Tensor:
-        """Attend within packed tokens; see the base class. ReLU features have only the padded form."""
-        if self.kernel == "relu":
-            return super().forward_packed(qkv_PTD, packing)
-        self._redraw_when_due()
-        features = Features(
-            self.projection, scale=self.scale, epsilon=EPSILON["softmax"], pass_maximum=self.pass_maximum
-        )
-        choices = {"key_maximum": self.key_maximum, "padded_keys": self.padded_keys}
-        return packed_performer(qkv_PTD, packing, features, heads=self.dims.num_heads, **choices)
 
     @property
     def scale(self) -> float:
@@ -128,7 +115,8 @@ class PerformerAttention(AttentionBackend):
         return products if self.pass_maximum else products.detach()
 
     @torch.no_grad()
-    def _redraw_when_due(self) -> None:
+    def redraw_when_due(self) -> None:
+        """Count a call, and draw the features anew if it is time to, in training."""
         if not self.training or not self.redraw_every:
             return
         with untransformed():

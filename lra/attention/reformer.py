@@ -5,8 +5,6 @@ Letters: B examples, H heads, L positions, E dims per head, N hashes, K chunks, 
 
 from __future__ import annotations
 
-from itertools import groupby
-
 import torch
 from torch import Tensor
 from torch.nn.functional import pad
@@ -15,8 +13,6 @@ from lra.attention.base import AttentionBackend, AttentionDims, real_positions
 from lra.base.arguments import Count, checked
 from lra.base.protocol import ReformerBiases, ReformerLookBack, ReformerRotations
 from lra.ops.hashed_chunks import attend_chunks, bucket_factors, hash_order
-from lra.ops.packed.hashed_chunks import HashedChunks, attend_hashed_chunks
-from lra.ops.packed.packing import Packing
 from lra.ops.transforms import seeded
 
 
@@ -82,36 +78,12 @@ class ReformerAttention(AttentionBackend):
         if missing:
             q_BHLE, v_BHLE = pad(q_BHLE, (0, 0, 0, missing)), pad(v_BHLE, (0, 0, 0, missing))
             valid_BL = pad(valid_BL, (0, missing))
-        order_BHNL = hash_order(q_BHLE, self._rotations(q_BHLE), self.factors, valid_BL)
+        order_BHNL = hash_order(q_BHLE, self.draw_rotations(q_BHLE), self.factors, valid_BL)
         chunk, look_back = self.chunk_length, self.look_back
         out_BHLE = attend_chunks(q_BHLE, v_BHLE, valid_BL, order_BHNL, chunk=chunk, look_back=look_back)
         return out_BHLE[:, :, :length]
 
-    def forward_packed(self, qkv_PTD: Tensor, packing: Packing) -> Tensor:
-        """Attend within packed tokens; sequences with the same number of chunks are computed together."""
-        rotations_HENG = self._rotations(qkv_PTD)
-        total = self._chunks(packing.length)
-        groups = [(chunks, list(counts)) for chunks, counts in groupby(packing.counts, key=self._chunks)]
-        parts = []
-        for (chunks, counts), part_PTD in zip(groups, qkv_PTD.split([sum(c) for _, c in groups], dim=1), strict=True):
-            length = chunks * self.chunk_length
-            valid_BL = torch.arange(length) < torch.tensor(counts)[:, None]
-            group = Packing(valid_BL, batch=len(counts), length=length)
-            q_BLHE, v_BLHE = group.unpack(part_PTD[::2]).unflatten(3, (self.dims.num_heads, -1))
-            order_BHNL = hash_order(q_BLHE.transpose(1, 2), rotations_HENG, self.factors, valid_BL)
-            across, longer = self.look_back == "across_hashes", total > chunks
-            chunked = HashedChunks(
-                order_BHNL, torch.tensor(counts), chunk=self.chunk_length, across=across, longer=longer
-            )
-            out_XE = attend_hashed_chunks(q_BLHE.flatten(0, 2), v_BLHE.flatten(0, 2), chunked)
-            parts.append(group.pack(out_XE.view(len(counts), length, -1)))
-        return torch.cat(parts)
-
-    def _chunks(self, length: int) -> int:
-        """Compute the number of chunks that hold `length` positions, at least 1."""
-        return max(-(-length // self.chunk_length), 1)
-
-    def _rotations(self, like: Tensor) -> Tensor:
+    def draw_rotations(self, like: Tensor) -> Tensor:
         """Draw Gaussian rotations `[H, E, N, G]`, G half the sum of the factors."""
         size = (self.dims.num_heads, self.dims.head_dim, self.num_hashes, sum(self.factors) // 2)
         drawn = torch.randn(size, device=like.device) if self.training else self._draw_for_evaluation(size)

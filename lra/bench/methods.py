@@ -15,7 +15,8 @@ from torch import Tensor, nn
 
 from lra.attention.base import AttentionBackend, AttentionDims
 from lra.model.mixer import MixerDims, SequenceMixer
-from lra.ops.packed.packing import Packing
+from lra.ops.packing import Packing
+from lra.packed.attention_forms import attend_packed
 
 Module = TypeVar("Module", bound=nn.Module)
 DTYPES = {name: getattr(torch, name) for name in ("float32", "float64", "bfloat16", "float16")}
@@ -138,7 +139,7 @@ def call_backend(backend: AttentionBackend, inputs: BenchInputs, *, packed: bool
     leaves = [inputs.planes_PTD, *backend.parameters()]
     if packed:
         packing = Packing(None, batch=inputs.shape.batch, length=inputs.shape.length)
-        return BenchCall(lambda: backend.forward_packed(inputs.planes_PTD, packing), leaves)
+        return BenchCall(lambda: attend_packed(backend, inputs.planes_PTD, packing), leaves)
     return BenchCall(lambda: backend(*inputs.by_head(), None), leaves)
 
 

@@ -2,7 +2,7 @@
 
 `PRE_NORM` is that of the paper. Others are those of `protocol=s4` and of models that `lra.interop` reads.
 
-Letters: B sequences, L positions, T real tokens of all sequences, D model width.
+Letters: B sequences, L positions, D model width.
 """
 
 from collections.abc import Callable
@@ -15,9 +15,6 @@ from torch import Tensor, nn
 from lra.base.protocol import Inputs, Norm, Positions
 from lra.model.layers import BatchNorm, make_dropout, normalise
 from lra.model.mixer import SequenceMixer
-from lra.ops.packed.dropout import DropoutMasks
-from lra.ops.packed.layers import feed_forward_residual
-from lra.ops.packed.packing import Packing
 
 ACTIVATIONS: dict[str, Callable[[], nn.Module]] = {
     "gelu": nn.GELU,
@@ -112,11 +109,7 @@ class EncoderBlock(nn.Module):
         )
 
     def forward(self, x_BLD: Tensor, valid_BL: Tensor | None) -> Tensor:
-        """Transform `[B, L, D]`; `valid_BL` as in the mixer's contract.
-
-        A change here must also be made in `forward_packed`, which runs on a CPU; tests/model/test_packed.py compares
-        both.
-        """
+        """Transform `[B, L, D]`; `valid_BL` as in the mixer's contract."""
         if self.post_norm:
             x_BLD = normalise(self.mixer_norm, x_BLD + self.dropout(self.mixer(x_BLD, valid_BL)), valid_BL)
             if self.feed_forward is not None and self.feed_forward_norm is not None:
@@ -126,14 +119,3 @@ class EncoderBlock(nn.Module):
         if self.feed_forward is not None and self.feed_forward_norm is not None:
             x_BLD = x_BLD + self.feed_forward(normalise(self.feed_forward_norm, x_BLD, valid_BL))
         return x_BLD
-
-    def forward_packed(self, x_TD: Tensor, packing: Packing, masks: DropoutMasks | None) -> Tensor:
-        """Transform packed tokens, `[T, D]`, in the form `PRE_NORM`: one fused operator for each of the two steps."""
-        assert isinstance(self.mixer_norm, nn.LayerNorm)
-        assert self.feed_forward is not None
-        x_TD = self.mixer.residual_packed(x_TD, self.mixer_norm, packing, masks)
-        norm, (up, _, _, down, _) = self.feed_forward_norm, self.feed_forward
-        assert isinstance(norm, nn.LayerNorm)
-        assert isinstance(up, nn.Linear)
-        assert isinstance(down, nn.Linear)
-        return feed_forward_residual(x_TD, norm, up, down, masks)

@@ -1,7 +1,6 @@
 """The shared encoder with a classifier on top: the whole model except the blocks and their sequence mixers.
 
-Letters: B examples (in the embedding: sequences), N sequences per example, L positions, T real tokens, D model width,
-C classes.
+Letters: B examples (in the embedding: sequences), N sequences per example, L positions, D model width, C classes.
 """
 
 from collections.abc import Callable
@@ -24,15 +23,13 @@ from lra.base.arguments import (
     WidthOrZero,
     checked,
 )
+from lra.base.packed_form import encode_packed
 from lra.base.protocol import AttentionDtype, Head, Inputs, Norm, Pooling, Positions, Sides
 from lra.model.block import PRE_NORM, EncoderBlock, EncoderForm
 from lra.model.layers import normalise
 from lra.model.mixer import MakeMixers, MixerDims
 from lra.model.pooling import FirstVector, MaskedMean, make_pooling
 from lra.model.self_attention import SelfAttention
-from lra.ops.packed.dropout import DropoutMasks
-from lra.ops.packed.layers import embed
-from lra.ops.packed.packing import Packing
 from lra.ops.transforms import runs_plainly
 from lra.types import TaskSpec, UserError
 
@@ -208,19 +205,10 @@ class Encoder(nn.Module):
         """Encode each sequence to one vector, `[B, D]`; `packed`: without padding, which None does where it works."""
         if packed is None:
             packed = self.packable and works_packed(tokens_BL.device)
-        if not packed:
-            vector_BD: Tensor = pooling(self(tokens_BL, valid_BL), valid_BL)
-            return vector_BD
-        token, position = self.embedding.token.weight, self.embedding.position
-        assert position is not None
-        assert isinstance(self.norm, nn.LayerNorm)
-        packing = Packing(valid_BL, batch=len(tokens_BL), length=tokens_BL.shape[1])
-        masks = DropoutMasks(self.dropout) if self.training and self.dropout else None
-        x_TD = embed(token, position, packing.pack(tokens_BL), packing.position_T, masks)
-        for block in self.blocks:
-            assert isinstance(block, EncoderBlock)
-            x_TD = block.forward_packed(x_TD, packing, masks)
-        return pooling.forward_packed(x_TD, self.norm, packing)
+        if packed:
+            return encode_packed(self, tokens_BL, valid_BL, pooling)
+        vector_BD: Tensor = pooling(self(tokens_BL, valid_BL), valid_BL)
+        return vector_BD
 
 
 def works_packed(device: torch.device) -> bool:

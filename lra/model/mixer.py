@@ -1,6 +1,6 @@
 """The contract of a sequence mixer: the layer of a block that passes information between positions.
 
-Letters: B sequences, L positions, T real tokens of all sequences, D model width.
+Letters: B sequences, L positions, D model width.
 """
 
 from collections.abc import Callable, Iterator
@@ -8,12 +8,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from torch import Tensor, nn
-from torch.nn.functional import dropout
 
 from lra.base.arguments import Effects
 from lra.base.protocol import AttentionDtype
-from lra.ops.packed.dropout import DropoutMasks
-from lra.ops.packed.packing import Packing
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,7 +44,6 @@ class SequenceMixer(nn.Module):
     - The content of a padded position never changes the output of a real token.
     - The other sequences of a batch do not change a sequence's output, unless `batch_wide` is True.
     - Outputs and gradients equal those of its slow reference implementation in `tests/reference`.
-    - The packed form computes the same as the padded form.
 
     Attributes:
         batch_wide, reads_padding, reads_padded_length, effective_with: see `lra.attention.base.AttentionBackend`.
@@ -73,16 +69,6 @@ class SequenceMixer(nn.Module):
             `[B, L, D]`; values at padded positions are undefined but finite.
         """
         raise AssertionError(f"{type(self).__name__} has no forward")
-
-    def residual_packed(self, x_TD: Tensor, norm: nn.LayerNorm, packing: Packing, masks: DropoutMasks | None) -> Tensor:
-        """Compute `x + dropout(self(norm(x)))` for packed tokens, `[T, D]`; without `masks` there is no dropout.
-
-        By default the tokens are padded. A mixer may override this with a faster form, which may also fuse the
-        LayerNorm, the dropout and the residual connection.
-        """
-        x_BLD = packing.unpack(norm(x_TD)[None])[0]
-        mixed_TD = packing.pack(self(x_BLD, packing.valid_BL))
-        return x_TD + (mixed_TD if masks is None else dropout(mixed_TD, masks.rate))
 
 
 MakeMixers = Callable[[MixerDims, int], Iterator[SequenceMixer]]  # the int is the number of layers

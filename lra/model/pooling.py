@@ -1,17 +1,14 @@
 """Pooling: one vector per sequence.
 
-Letters: B sequences, N sequences per example, L positions, D model width, T real tokens of all sequences.
+Letters: B sequences, N sequences per example, L positions, D model width.
 """
 
 from __future__ import annotations
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import pad
 
 from lra.base.protocol import Pooling
-from lra.ops.packed.layers import norm_sum
-from lra.ops.packed.packing import Packing
 
 MEANS = ("padded_mean", "valid_mean")
 
@@ -47,14 +44,6 @@ class MaskedMean(nn.Module):
             return total_BD / x_BLD.shape[1]
         return total_BD / valid_BL.sum(1, keepdim=True).clamp(min=1)
 
-    def forward_packed(self, x_TD: Tensor, norm: nn.LayerNorm, packing: Packing) -> Tensor:
-        """Apply the last LayerNorm to packed tokens and pool them to `[B, D]`, in the batch's order."""
-        sums_BD = norm_sum(x_TD, packing.counts) * norm.weight + packing.counts_B[:, None] * norm.bias
-        total_BD = packing.unsort(sums_BD)
-        if self.over == "padded_mean":
-            return total_BD / packing.length
-        return total_BD / packing.unsort(packing.counts_B[:, None]).clamp(min=1)
-
     def extra_repr(self) -> str:
         """Show the kind of mean when a model is printed."""
         return self.over
@@ -81,12 +70,6 @@ class FirstVector(nn.Module):
         """Pool `[B, L, D]` to `[B, D]`."""
         return x_BLD[:, 0]
 
-    def forward_packed(self, x_TD: Tensor, norm: nn.LayerNorm, packing: Packing) -> Tensor:
-        """Apply the last LayerNorm to the first token of each packed sequence; `[B, D]`, in the batch's order."""
-        first_B = packing.counts_B.cumsum(0) - packing.counts_B
-        vectors_BD: Tensor = norm(x_TD.index_select(0, first_B))
-        return packing.unsort(vectors_BD)
-
     def extra_repr(self) -> str:
         """Show the token's id when a model is printed."""
         return f"token={self.token}"
@@ -103,9 +86,3 @@ class LastVector(nn.Module):
         last_B = (valid_BL * torch.arange(1, length + 1, device=valid_BL.device)).argmax(1)
         vector_BD = x_BLD[torch.arange(batch, device=valid_BL.device), last_B]
         return vector_BD.masked_fill(~valid_BL.any(1, keepdim=True), 0)
-
-    def forward_packed(self, x_TD: Tensor, norm: nn.LayerNorm, packing: Packing) -> Tensor:
-        """Apply the last LayerNorm to the last token of each packed sequence; `[B, D]`, in the batch's order."""
-        last = packing.counts_B[: packing.used].cumsum(0) - 1
-        vectors: Tensor = norm(x_TD.index_select(0, last))
-        return packing.unsort(pad(vectors, (0, 0, 0, packing.batch - packing.used)))

@@ -1,6 +1,6 @@
 """Self-attention as a mixer: projections around an attention backend.
 
-Letters: B sequences, L positions, T real tokens of all sequences, D model width, H heads, E dims per head.
+Letters: B sequences, L positions, D model width, H heads, E dims per head.
 """
 
 from collections.abc import Callable, Iterator
@@ -12,9 +12,6 @@ from torch.nn.functional import linear
 
 from lra.attention.base import AttentionBackend, AttentionDims
 from lra.model.mixer import MixerDims, SequenceMixer
-from lra.ops.packed.dropout import DropoutMasks
-from lra.ops.packed.layers import norm_linear, project_residual
-from lra.ops.packed.packing import Packing
 from lra.types import UserError
 
 
@@ -77,7 +74,7 @@ class SelfAttention(SequenceMixer):
         self.out = nn.Linear(inner, dims.width)
 
     def forward(self, x_BLD: Tensor, valid_BL: Tensor | None) -> Tensor:
-        """Attend within each sequence; `[B, L, D]` to `[B, L, D]`. `residual_packed` does so for packed tokens."""
+        """Attend within each sequence; `[B, L, D]` to `[B, L, D]`."""
         heads = (3, self.dims.num_heads, self.dims.head_dim)
         q_BHLE, k_BHLE, v_BHLE = self.qkv(x_BLD).unflatten(2, heads).permute(2, 0, 3, 1, 4).unbind(0)
         in_float32 = self.dims.attention_dtype == "float32"
@@ -90,13 +87,6 @@ class SelfAttention(SequenceMixer):
         mixed_BLD = mixed_BHLE.transpose(1, 2).flatten(2)
         out_BLD: Tensor = self.out(mixed_BLD.to(x_BLD.dtype))
         return out_BLD
-
-    def residual_packed(self, x_TD: Tensor, norm: nn.LayerNorm, packing: Packing, masks: DropoutMasks | None) -> Tensor:
-        """Compute `x + dropout(self(norm(x)))` for packed tokens, with fused layers before and after the backend."""
-        qkv, out = self.qkv, self.out
-        qkv_PTD = norm_linear(x_TD, norm.weight, norm.bias, qkv.weight, qkv.used_bias(), planes=3)
-        mixed_TD = self.backend.forward_packed(qkv_PTD, packing)
-        return project_residual(x_TD, mixed_TD, out.weight, out.bias, masks)
 
 
 def attention_layers(

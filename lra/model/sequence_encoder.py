@@ -1,6 +1,6 @@
 """The encoder for any sequence of real-valued vectors, such as a time series: one vector for each sequence.
 
-Letters: B sequences, L positions, I numbers at a position, T real positions of all sequences, D model width.
+Letters: B sequences, L positions, I numbers at a position, D model width.
 """
 
 from __future__ import annotations
@@ -16,13 +16,12 @@ from torch import Tensor, nn
 from lra.attention.base import options_of
 from lra.attention.nystrom import NystromAttention
 from lra.base.arguments import Count, Fraction, checked
+from lra.base.packed_form import encode_packed
 from lra.model.block import PRE_NORM, EncoderBlock
 from lra.model.classifier import count_parameters, works_packed
 from lra.model.mixer import MakeMixers, MixerDims
 from lra.model.pooling import LastVector, MaskedMean
 from lra.model.self_attention import attention_layers
-from lra.ops.packed.dropout import DropoutMasks
-from lra.ops.packed.packing import Packing
 from lra.ops.transforms import runs_plainly
 from lra.types import UserError
 
@@ -51,12 +50,6 @@ class VectorPositionEmbedding(nn.Module):
             x_BLI = x_BLI.masked_fill(~valid_BL[..., None], 0)
         x_BLD: Tensor = self.dropout(self.project(x_BLI) + self.position[: x_BLI.shape[1]])
         return x_BLD
-
-    def forward_packed(self, x_BLI: Tensor, packing: Packing) -> Tensor:
-        """Embed only the real positions of `[B, L, I]`, to `[T, D]`."""
-        x_TD: Tensor = self.project(packing.pack(x_BLI)) + self.position.index_select(0, packing.position_T)
-        dropped_TD: Tensor = self.dropout(x_TD)
-        return dropped_TD
 
 
 def checked_vectors(x_BLI: Tensor, embedding: VectorPositionEmbedding) -> Tensor:
@@ -298,16 +291,12 @@ class SequenceEncoder(nn.Module):
             raise UserError("packed=True works on a CPU without autocast, torch.compile or .func; leave packed out")
         if x_BLI.shape[0] == 0:
             return x_BLI.new_zeros(0, self.output_size())
-        if not (works if packed is None else packed):
-            x_BLD = self.embedding(x_BLI, valid_BL)
-            for block in self.blocks:
-                x_BLD = block(x_BLD, valid_BL)
-            vector_BD: Tensor = self.pooling(self.norm(x_BLD), valid_BL)
-            return vector_BD
-        packing = Packing(valid_BL, batch=len(x_BLI), length=x_BLI.shape[1])
-        masks = DropoutMasks(self.dropout) if self.training and self.dropout else None
-        x_TD = self.embedding.forward_packed(x_BLI, packing)
+        if packed is None:
+            packed = works
+        if packed:
+            return encode_packed(self, x_BLI, valid_BL, self.pooling)
+        x_BLD = self.embedding(x_BLI, valid_BL)
         for block in self.blocks:
-            assert isinstance(block, EncoderBlock)
-            x_TD = block.forward_packed(x_TD, packing, masks)
-        return self.pooling.forward_packed(x_TD, self.norm, packing)
+            x_BLD = block(x_BLD, valid_BL)
+        vector_BD: Tensor = self.pooling(self.norm(x_BLD), valid_BL)
+        return vector_BD

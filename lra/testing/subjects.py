@@ -12,7 +12,9 @@ from torch import Tensor, nn
 
 from lra.attention.base import AttentionBackend, AttentionDims
 from lra.model.mixer import MixerDims, SequenceMixer
-from lra.ops.packed.packing import Packing
+from lra.ops.packing import Packing
+from lra.packed.attention_forms import attend_packed
+from lra.packed.encoder_forms import mix_packed
 
 BATCH, HEADS, HEAD_DIM = 4, 2, 8
 WIDTH = HEADS * HEAD_DIM
@@ -114,9 +116,9 @@ class AttentionSubject(Subject):
         return instance(*tensors, valid_BL)
 
     def mix_packed(self, instance: AttentionBackend, tensors: list[Tensor], packing: Packing) -> Tensor:
-        """`forward_packed`."""
+        """`attend_packed`."""
         planes_PTD = torch.stack([packing.pack(x_BHLE.transpose(1, 2).flatten(2)) for x_BHLE in tensors])
-        out_BLD = packing.unpack(instance.forward_packed(planes_PTD, packing)[None])[0]
+        out_BLD = packing.unpack(attend_packed(instance, planes_PTD, packing)[None])[0]
         out_BHLE: Tensor = out_BLD.unflatten(2, (tensors[0].shape[1], -1)).transpose(1, 2)
         return out_BHLE
 
@@ -156,10 +158,10 @@ class MixerSubject(Subject):
         return x_BLD + instance(self.norms[x_BLD.dtype](x_BLD), valid_BL)
 
     def mix_packed(self, instance: SequenceMixer, tensors: list[Tensor], packing: Packing) -> Tensor:
-        """`residual_packed`."""
+        """`mix_packed`."""
         (x_BLD,) = tensors
         norm, x_TD = self.norms[x_BLD.dtype], packing.pack(x_BLD)
-        return packing.unpack(instance.residual_packed(x_TD, norm, packing, None)[None])[0]
+        return packing.unpack(mix_packed(instance, x_TD, norm, packing, None)[None])[0]
 
 
 def _shift(module: nn.Module) -> None:

@@ -9,7 +9,8 @@ import torch
 from lra.model.block import PRE_NORM, EncoderBlock
 from lra.model.mixer import MixerDims
 from lra.model.self_attention import SelfAttention
-from lra.ops.packed.packing import Packing
+from lra.ops.packing import Packing
+from lra.packed.encoder_forms import transform_packed
 from tests.attention.test_contract import DIMS, HEADS, PROTOCOLS, backend, inputs, mix
 from tests.reference.reformer import bucket_factors, lsh_attention
 
@@ -130,7 +131,7 @@ def test_unused_biases_change_nothing_and_get_zeros_as_gradient(form, biases):
     def run():
         if form == "padded":
             return block(x, None)
-        return block.forward_packed(x.flatten(0, 1), packing, None).view_as(x)
+        return transform_packed(block, x.flatten(0, 1), packing, None).view_as(x)
 
     bias, before = block.mixer.qkv.bias, run()
     (grad,) = torch.autograd.grad(before.square().sum(), bias)

@@ -63,9 +63,6 @@ class Zero(AttentionBackend):
     def forward(self, q, k, v, valid):
         return 0 * v
 
-    def forward_packed(self, qkv, packing):
-        return 0 * qkv[2]
-
 
 def test_random_landmarks_stay_where_they_are():
     model, variants = model_of("attention=nystrom", "attention.landmark_rule=random")

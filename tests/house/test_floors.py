@@ -20,7 +20,8 @@ FLOOR = {
     "lra.mixers": 6,
     "data_prep": 5,
     "lra.training": 6,
-    "lra.testing": 6,
+    "lra.packed": 7,
+    "lra.testing": 8,
     "lra.results": 6,
     "lra.timing": 7,
     "lra.settings": 7,
@@ -111,3 +112,12 @@ def test_help_needs_neither_torch_nor_hydra(verb):
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=False)
     assert done.returncode == 0, done.stderr
     assert f"lra {verb}" in done.stdout or verb == "--help"
+
+
+def test_one_line_opens_the_door_to_the_packed_form():
+    """The core calls what `lra/__init__.py` plugs in; what tests and measures layers alone knows their packed forms."""
+    may = ("lra/packed/", "lra/testing/", "lra/bench/")
+    inside = {str(path.relative_to(ROOT)): imports(path) for path in FILES}
+    others = {path: names for path, names in inside.items() if not path.startswith(may)}
+    doors = [(path, name) for path, names in others.items() for name in names if room(name) == "lra.packed"]
+    assert doors == [("lra/__init__.py", "lra.packed.encoder_forms.encode")]

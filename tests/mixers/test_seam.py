@@ -4,8 +4,9 @@ import torch
 from torch import nn
 
 from lra.model.mixer import MixerDims, SequenceMixer
-from lra.ops.packed.dropout import DropoutMasks
-from lra.ops.packed.packing import Packing
+from lra.ops.dropout_masks import DropoutMasks
+from lra.ops.packing import Packing
+from lra.packed.encoder_forms import mix_packed
 
 DIMS = MixerDims(width=8, num_heads=2, head_dim=4, max_seq_len=16, dropout=0.5)
 
@@ -27,15 +28,15 @@ def parts():
 
 def test_the_packed_form_goes_through_padding_and_knows_what_is_real():
     mixer, x, norm, valid, packing = parts()
-    packed = mixer.residual_packed(packing.pack(x), norm, packing, None)
+    packed = mix_packed(mixer, packing.pack(x), norm, packing, None)
     torch.testing.assert_close(packed, packing.pack(x + mixer(norm(x), valid)))
 
 
 def test_the_packed_form_drops_what_was_mixed_and_keeps_the_residual():
     mixer, x, norm, _, packing = parts()
     x_TD = packing.pack(x)
-    whole = mixer.residual_packed(x_TD, norm, packing, None) - x_TD
-    dropped = mixer.residual_packed(x_TD, norm, packing, DropoutMasks(0.5)) - x_TD
+    whole = mix_packed(mixer, x_TD, norm, packing, None) - x_TD
+    dropped = mix_packed(mixer, x_TD, norm, packing, DropoutMasks(0.5)) - x_TD
     kept = dropped.abs() > 1e-6
     assert 0.2 < kept.float().mean() < 0.8
     torch.testing.assert_close(dropped[kept], 2 * whole[kept], rtol=1e-4, atol=1e-5)

@@ -6,8 +6,9 @@ import torch
 from lra.ops import linear_algebra
 from lra.ops.landmarks import padded_segment_means, valid_segment_means, valid_segments
 from lra.ops.linear_algebra import exact_pinv, iterative_pinv
-from lra.ops.packed.packing import Packing, Segments
+from lra.ops.packing import Packing
 from lra.ops.softmax_attention import masked_softmax
+from lra.packed.segments import Segments
 from tests.reference.attention import pinv_steps, softmax_rows
 from tests.reference.landmarks import segment_means as means
 

@@ -6,8 +6,8 @@ import pytest
 import torch
 from scipy.stats import chisquare
 
-from lra.ops.packed import dropout
-from lra.ops.packed.dropout import DropoutMasks
+from lra.ops import dropout_masks
+from lra.ops.dropout_masks import DropoutMasks
 
 RATES = (0.1, 0.25, 0.5)
 SHAPE = torch.empty(999, 131)  # an odd count of entries
@@ -80,14 +80,14 @@ def test_no_two_masks_of_a_table_add_the_same_words(monkeypatch):
     masks = DropoutMasks(0.1)
     masks.keep(0, SHAPE)
     first, distance = masks._steps[0], masks._steps[2]
-    windows = torch.arange(dropout.WINDOWS)
+    windows = torch.arange(dropout_masks.WINDOWS)
     for step in (first, distance):
-        assert len((windows * step % dropout.WINDOWS).unique()) == dropout.WINDOWS
+        assert len((windows * step % dropout_masks.WINDOWS).unique()) == dropout_masks.WINDOWS
 
 
 def test_a_number_brings_its_mask_back_also_from_another_table_and_numbers_are_given_once():
     masks = DropoutMasks(0.3)
-    early, late = kept(masks, 5), kept(masks, dropout.WINDOWS + 5)
+    early, late = kept(masks, 5), kept(masks, dropout_masks.WINDOWS + 5)
     assert kept(masks, 5).equal(early)
     assert abs(correlation(early, late)) < 4.5
     assert [masks.reserve(3), masks.reserve(2), masks.reserve(1)] == [0, 3, 5]

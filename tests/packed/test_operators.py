@@ -8,13 +8,14 @@ from torch import nn
 from torch.nn.functional import conv2d, gelu, layer_norm, linear, scaled_dot_product_attention
 
 from lra.model import SequenceEncoder
-from lra.ops.packed import attention as packed_attention
-from lra.ops.packed import chunks, dropout
-from lra.ops.packed.attention import dropout_attention
-from lra.ops.packed.dropout import DropoutMasks
-from lra.ops.packed.layers import embed, feed_forward_residual, norm_linear, norm_sum, project_residual
-from lra.ops.packed.nystrom import add_convolution, add_convolution_backward, convolve
-from lra.ops.packed.packing import Packing, mix_by_sequence
+from lra.ops import attention_by_sequence, dropout_masks
+from lra.ops.attention_by_sequence import dropout_attention
+from lra.ops.banded_convolution import convolve
+from lra.ops.dropout_masks import DropoutMasks
+from lra.ops.packing import Packing, mix_by_sequence
+from lra.packed import chunks
+from lra.packed.layers import embed, feed_forward_residual, norm_linear, norm_sum, project_residual
+from lra.packed.nystrom import add_convolution, add_convolution_backward
 
 TOKENS, WIDTH, HIDDEN = 50, 8, 12
 
@@ -83,7 +84,7 @@ def test_feed_forward_dropout_and_residual(rate):
 
 @pytest.mark.parametrize("test", [test_projection_dropout_and_residual, test_feed_forward_dropout_and_residual])
 def test_a_wide_layer_has_chunks_that_one_dropout_mask_holds(monkeypatch, test):
-    for module in (chunks, dropout):
+    for module in (chunks, dropout_masks):
         monkeypatch.setattr(module, "MOST_ENTRIES", 64)
     assert chunks.most_rows(HIDDEN) == 5
     test(0.3)
@@ -173,12 +174,12 @@ def test_exact_attention(holes):
 
 
 def test_attention_with_dropout_has_the_outputs_and_gradients_of_its_masks(monkeypatch):
-    monkeypatch.setattr(packed_attention, "BLOCK_ENTRIES", 2 * 17 * 5)  # several blocks, the last one short
+    monkeypatch.setattr(attention_by_sequence, "BLOCK_ENTRIES", 2 * 17 * 5)  # several blocks, the last one short
     packing = Packing(ragged(holes=False), batch=4, length=40)
     planes, masks = numbers(3, len(packing.place_T), 8), DropoutMasks(0.4)
     kept, number = {}, 0
     for b, q in enumerate(packing.by_head(planes[0], 2)):
-        blocks = [torch.empty(2, block.stop - block.start, q.shape[1]) for block in packed_attention._blocks(q)]
+        blocks = [torch.empty(2, block.stop - block.start, q.shape[1]) for block in attention_by_sequence._blocks(q)]
         kept[b] = torch.cat([masks.keep(number + i, like).double() for i, like in enumerate(blocks)], 1) * masks.scale
         number += len(blocks)
     assert number > 2 * packing.used
@@ -187,7 +188,9 @@ def test_attention_with_dropout_has_the_outputs_and_gradients_of_its_masks(monke
 
 
 def test_attention_with_dropout_takes_heads_apart_where_a_block_cannot_hold_all(monkeypatch):
-    monkeypatch.setattr(packed_attention, "BLOCK_ENTRIES", 50)  # a row of one head of the longest sequence, not of all
+    monkeypatch.setattr(
+        attention_by_sequence, "BLOCK_ENTRIES", 50
+    )  # a row of one head of the longest sequence, not of all
     qkv, packing = numbers(3, 60, 12), Packing(ragged(holes=False), batch=4, length=40)
     assert_same(
         dropout_attention(qkv, packing, DropoutMasks(0.0), heads=3),
@@ -216,4 +219,4 @@ def test_attention_with_dropout_needs_memory_linear_in_the_length():
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     dropout_attention(planes, packing, DropoutMasks(0.1), heads=1).sum().backward()
     grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024
-    assert grown < 64 * packed_attention.BLOCK_ENTRIES + 40 * planes.numel() * 4
+    assert grown < 64 * attention_by_sequence.BLOCK_ENTRIES + 40 * planes.numel() * 4

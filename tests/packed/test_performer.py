@@ -9,7 +9,8 @@ import torch
 from lra.attention.base import AttentionDims
 from lra.attention.performer import PerformerAttention
 from lra.base.protocol import PerformerKeyMaximum, PerformerMaximumGradient, PerformerPaddedKeys
-from lra.ops.packed.packing import Packing
+from lra.ops.packing import Packing
+from lra.packed.attention_forms import attend_packed
 
 HEADS, DIMS, LENGTH, FEATURES = 2, 4, 40, 10
 KNOBS = [
@@ -23,9 +24,7 @@ KNOBS = [
 @pytest.fixture(autouse=True)
 def several_tiles(monkeypatch):
     torch.manual_seed(0)
-    monkeypatch.setattr(
-        "lra.ops.packed.performer.TILE_ENTRIES", HEADS * FEATURES * 16
-    )  # the last tile of 40 tokens has 8
+    monkeypatch.setattr("lra.packed.performer.TILE_ENTRIES", HEADS * FEATURES * 16)  # the last tile of 40 tokens has 8
 
 
 def performer(**knobs: str) -> PerformerAttention:
@@ -39,7 +38,7 @@ def assert_packed_is_padded(
 ) -> None:
     packing = Packing(valid_BL, batch=qkv_PBLD.shape[1], length=LENGTH)
     qkv_PBLD.requires_grad_()
-    packed = attention.forward_packed(torch.stack([packing.pack(x) for x in qkv_PBLD]), packing)
+    packed = attend_packed(attention, torch.stack([packing.pack(x) for x in qkv_PBLD]), packing)
     q, k, v = qkv_PBLD.unflatten(3, (HEADS, DIMS)).transpose(2, 3)
     padded = packing.pack(attention(q, k, v, valid_BL).transpose(1, 2).flatten(2))
     torch.testing.assert_close(packed, padded, rtol=1e-10, atol=1e-12)
@@ -85,7 +84,7 @@ def test_training_draws_new_features_in_the_packed_form_too():
     attention = performer(kernel="softmax").train()
     attention.redraw_every = 1
     qkv, packing = torch.randn(3, 2 * LENGTH, HEADS * DIMS, dtype=torch.float64), Packing(None, batch=2, length=LENGTH)
-    first, second = attention.forward_packed(qkv, packing), attention.forward_packed(qkv, packing)
+    first, second = attend_packed(attention, qkv, packing), attend_packed(attention, qkv, packing)
     assert not first.allclose(second)
     attention.eval()
-    assert attention.forward_packed(qkv, packing).equal(attention.forward_packed(qkv, packing))
+    assert attend_packed(attention, qkv, packing).equal(attend_packed(attention, qkv, packing))

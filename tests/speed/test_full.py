@@ -10,7 +10,8 @@ from torch.utils.checkpoint import checkpoint
 from lra import build
 from lra.attention.base import AttentionDims
 from lra.attention.full import FullAttention
-from lra.ops.packed.packing import Packing
+from lra.ops.packing import Packing
+from lra.packed.attention_forms import attend_packed
 from lra.settings import config
 from tests.speed.inputs import batch_of
 from tests.speed.timing import in_turns
@@ -42,7 +43,7 @@ def test_full_attention_against_the_materialised_softmax(task, rate, ragged, not
     grad_padded, real = torch.randn(q.shape), torch.ones(BATCH, spec.seq_len) if valid is None else valid.float()
 
     def ours():
-        backend.forward_packed(planes, packing).backward(grad)
+        attend_packed(backend, planes, packing).backward(grad)
 
     def theirs():
         checkpoint(materialised, q, k, v, real, rate, use_reentrant=False).backward(grad_padded)

@@ -8,7 +8,8 @@ from torch.nn.functional import conv2d
 
 from lra.attention.base import AttentionDims
 from lra.build import build_method
-from lra.ops.packed.packing import Packing
+from lra.ops.packing import Packing
+from lra.packed.attention_forms import attend_packed
 from lra.settings.config import load_config
 from tests.speed.timing import in_turns
 
@@ -43,7 +44,7 @@ def test_it_is_no_slower_than_the_formula(length, note):
     taps = backend.value_skip.detach().clone().requires_grad_()
 
     def ours():
-        out = backend.forward_packed(planes, packing)
+        out = attend_packed(backend, planes, packing)
         out.backward(torch.ones_like(out))
         return out
 

@@ -12,7 +12,8 @@ from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
 from lra import build
-from lra.ops.packed.packing import Packing
+from lra.ops.packing import Packing
+from lra.packed.attention_forms import attend_packed
 from lra.settings import config
 from tests.attention.test_contract import NAMES
 from tests.mixers.test_tasks import MIXERS
@@ -127,5 +128,5 @@ def test_an_attention_alone_on_packed_tokens_computes_within_the_block(name):
     outputs = []
     for inside in (False, True):
         with block(inside=inside):
-            outputs.append(backend.forward_packed(qkv, packing))
+            outputs.append(attend_packed(backend, qkv, packing))
     assert (outputs[1] - outputs[0]).norm() < NEAR * outputs[0].norm()

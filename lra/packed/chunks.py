@@ -13,7 +13,7 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor
 
-from lra.ops.packed.dropout import MOST_ENTRIES, DropoutMasks
+from lra.ops.dropout_masks import MOST_ENTRIES, DropoutMasks
 
 ROWS = 4096  # most rows of a chunk; its widest tensor, with 128 float32 numbers in a row, then has 2 MiB
 LAYER_NORM_EPS = 1e-5  # torch's default ε for LayerNorm

@@ -18,7 +18,7 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from lra.ops.first_order import first_order, without_autocast
-from lra.ops.packed.packing import Packing
+from lra.ops.packing import Packing
 
 TILE_ENTRIES = 1 << 18  # features of a tile for each thread, over all heads: 1 MiB in float32
 

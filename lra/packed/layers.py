@@ -13,8 +13,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import gelu
 
+from lra.ops.dropout_masks import DropoutMasks
 from lra.ops.first_order import first_order, without_autocast
-from lra.ops.packed.chunks import (
+from lra.packed.chunks import (
     LinearGradients,
     add_dropped,
     chunks,
@@ -26,7 +27,6 @@ from lra.ops.packed.chunks import (
     num_chunks,
     unfold_layer_norm,
 )
-from lra.ops.packed.dropout import DropoutMasks
 
 
 def norm_linear(x_TD: Tensor, gain: Tensor, shift: Tensor, weight_OD: Tensor, bias: Tensor, *, planes: int) -> Tensor:

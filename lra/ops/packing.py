@@ -3,22 +3,22 @@
 The sequences are sorted by length, the longest first, so that neighbours have similar lengths.
 
 Letters: B sequences, L positions, T real tokens of all sequences, P planes, D = H·E width, H heads, E dims per head,
-W tokens of one sequence, M landmarks, S = B·M segments.
+W tokens of one sequence.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from functools import cached_property
 from itertools import groupby
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor
-from torch.nn.functional import embedding_bag
 
 GROUP_TOKENS = 2048  # most tokens of a group of several sequences, so that what a kernel returns for it stays small
-ADDED_ROWS = 4096  # tokens whose gradients are added together, so that they stay in cache
+
+Made = TypeVar("Made")
 
 
 class Packing:
@@ -41,8 +41,7 @@ class Packing:
             place_T = valid_BL[self.order_B].flatten().nonzero()[:, 0]
             self.place_T = self.order_B[place_T // length] * length + place_T % length
         self.counts: list[int] = self.counts_B.tolist()
-        self._segments: dict[tuple[int, str], Segments] = {}  # computed once, shared by the layers of one pass
-        self.layouts: dict[int, list[Any]] = {}
+        self._made: dict[Hashable, Any] = {}
 
     @cached_property
     def position_T(self) -> Tensor:
@@ -81,12 +80,12 @@ class Packing:
                 row, sequence, left = row + number * count, sequence + number, left - number
         return groups
 
-    def segments(self, num_landmarks: int, kind: str) -> Segments:
-        """Divide the sequences into segments; the first layer of a pass computes them for all layers."""
-        key = (num_landmarks, kind)
-        if key not in self._segments:
-            self._segments[key] = Segments(self, num_landmarks, kind)
-        return self._segments[key]
+    def once(self, key: Hashable, make: Callable[[], Made]) -> Made:
+        """Return what `make` makes of these places: the first layer of a pass makes it for all layers."""
+        if key not in self._made:
+            self._made[key] = make()
+        made: Made = self._made[key]
+        return made
 
     def in_groups(self, x_TD: Tensor, heads: int) -> list[Tensor]:
         """View the tokens of each group of G sequences as `[G, H, W, E]`; sequences without tokens are in none."""
@@ -128,40 +127,3 @@ def mix_by_sequence(
     by_head = (x_TD.unflatten(1, (heads, -1)).transpose(0, 1)[None].split(packing.counts, dim=2) for x_TD in planes)
     mixed = [mix(*sequence)[0].transpose(0, 1).flatten(1) for sequence in zip(*by_head, strict=True)]
     return torch.cat(mixed)
-
-
-class Segments:
-    """The segments of packed sequences; the tokens of a segment are neighbours in the packed order.
-
-    `kind=padded` divides the padded length, `valid` each sequence's real tokens, as do the functions in
-    `lra.ops.landmarks` with these words in their names.
-    """
-
-    def __init__(self, packing: Packing, num_landmarks: int, kind: str):
-        if kind == "padded":
-            size = -(-packing.length // num_landmarks)
-            segment_T = packing.position_T // size
-            self.used = [num_landmarks] * packing.batch
-        else:
-            used_B = packing.counts_B.clamp(max=num_landmarks)
-            segment_T = packing.rank_T * used_B[packing.sequence_T] // packing.counts_B[packing.sequence_T]
-            self.used = used_B.tolist()
-        self.batch, self.num_landmarks = packing.batch, num_landmarks
-        self.segment_T = packing.sequence_T * num_landmarks + segment_T
-        ends = torch.bincount(self.segment_T, minlength=packing.batch * num_landmarks)
-        self.first_S = ends.cumsum(0) - ends
-        self.used_BM = ends.view(packing.batch, num_landmarks) > 0 if min(self.used) < num_landmarks else None
-        self.divisor_S1 = (torch.full_like(ends, size) if kind == "padded" else ends.clamp(min=1))[:, None]
-
-    def means(self, x_PTD: Tensor) -> Tensor:
-        """Compute the means over the segments, `[P, B, M, D]`; zeros for a segment without tokens."""
-        tokens = torch.arange(x_PTD.shape[1])
-        sums = torch.stack([embedding_bag(tokens, x_TD, self.first_S, mode="sum") for x_TD in x_PTD])
-        means_PBMD: Tensor = (sums / self.divisor_S1).unflatten(1, (self.batch, self.num_landmarks))
-        return means_PBMD
-
-    def add_gradient(self, grad_PBMD: Tensor, grad_PTD: Tensor) -> None:
-        """Add the gradient that `means` passes to the tokens to `grad_PTD`."""
-        for share_SD, grad_TD in zip(grad_PBMD.flatten(1, 2) / self.divisor_S1, grad_PTD, strict=True):
-            for rows, segment in zip(grad_TD.split(ADDED_ROWS), self.segment_T.split(ADDED_ROWS), strict=True):
-                rows += share_SD.index_select(0, segment)

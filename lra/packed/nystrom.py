@@ -1,27 +1,26 @@
 """Nyström attention on packed tokens: the same as `NystromAttention.forward`, without computing padding.
 
 Its value skip is a depthwise convolution: it convolves each head's values with one short filter, as a grouped conv2d
-does, which is slow on a CPU. Here it is a product with banded matrices. Several sequences are laid in one row with
-zeros between them, and the row is cut into blocks. A block of outputs is the product of a small banded matrix, which
-holds the filter, and the block's window of inputs.
+does, which is slow on a CPU. Here it is a product with banded matrices, see `lra.ops.banded_convolution`. Several
+sequences are laid in one row with zeros between them, and the row is cut into blocks.
 
 Letters: T tokens, B sequences, D = H·E width, H heads, E dims per head, M landmarks, F taps (odd), S outputs per block,
 N blocks.
 """
 
+from functools import partial
 from typing import Any
 
 import torch
 from torch import Tensor
-from torch.nn.functional import pad
 
+from lra.ops.banded_convolution import BLOCK, bands
 from lra.ops.first_order import first_order, without_autocast
 from lra.ops.landmarks import LandmarkInverse
-from lra.ops.packed.attention import attend_each, attend_each_backward
-from lra.ops.packed.packing import Packing, Segments
-from lra.ops.transforms import known_length
+from lra.ops.packing import Packing
+from lra.packed.attention import attend_each, attend_each_backward
+from lra.packed.segments import Segments
 
-BLOCK = 32  # S: small blocks multiply fewer zeros, large blocks have faster products
 POSITIONS = 4096  # positions of the sequences in one row, so that they stay in cache
 
 
@@ -30,22 +29,10 @@ def add_convolution(x_TD: Tensor, filter_HF: Tensor, packing: Packing, to_TD: Te
 
     out[l] = to[l] + Σ_f filter[f] · x[l + f − (F − 1) / 2], where x is 0 beyond the ends and at padding.
     """
-    bands_HSW, out_TD = _bands(filter_HF), torch.empty_like(to_TD)
+    bands_HSW, out_TD = bands(filter_HF), torch.empty_like(to_TD)
     for rows, layout in _layouts(packing, filter_HF.shape[1]):
         torch.add(to_TD[rows], layout.correlate(bands_HSW, layout.windows(x_TD[rows])), out=out_TD[rows])
     return out_TD
-
-
-def convolve(x_BHLE: Tensor, filter_HF: Tensor) -> Tensor:
-    """Correlate the values of padded sequences `[B, H, L, E]` as `add_convolution` does; torch has the gradients.
-
-    That of the filter is one product for each head. torch's convolution sums each tap's products one after the other.
-    """
-    length, halo = known_length(x_BHLE.shape[2]), filter_HF.shape[1] // 2
-    row = pad(x_BHLE, (0, 0, halo, halo + -length % BLOCK))
-    windows_BHNEW = row.unfold(2, BLOCK + 2 * halo, BLOCK)
-    out_BHNSE = torch.einsum("bhnew,hsw->bhnse", windows_BHNEW, _bands(filter_HF))
-    return out_BHNSE.flatten(2, 3)[:, :, :length]
 
 
 def add_convolution_backward(
@@ -53,7 +40,7 @@ def add_convolution_backward(
 ) -> Tensor:
     """Return the gradient of the filter, and add the gradient of x to `grad_x_TD`."""
     heads, taps = filter_HF.shape
-    bands_HSW, width, halo = _bands(filter_HF.flip(1)), BLOCK + taps - 1, taps // 2
+    bands_HSW, width, halo = bands(filter_HF.flip(1)), BLOCK + taps - 1, taps // 2
     products_HSW = filter_HF.new_zeros(heads, BLOCK, width)  # entry (i, j) belongs to tap j − i
     for rows, layout in _layouts(packing, taps):
         grads_NWD, windows_NWD = layout.windows(grad_TD[rows]), layout.windows(x_TD[rows])
@@ -93,9 +80,11 @@ class _Layout:
 
 
 def _layouts(packing: Packing, taps: int) -> list[tuple[slice, _Layout]]:
-    """List token rows and layout of several sequences at a time; layouts are made once for all layers of a pass."""
-    if taps in packing.layouts:
-        return packing.layouts[taps]
+    """List token rows and layout of several sequences at a time; the layers of a pass share them."""
+    return packing.once(("layouts", taps), partial(_make_layouts, packing, taps))
+
+
+def _make_layouts(packing: Packing, taps: int) -> list[tuple[slice, _Layout]]:
     layouts, row, sequence = [], 0, 0
     while sequence < packing.batch and packing.counts[sequence]:
         length = packing.length if packing.has_holes else packing.counts[sequence]
@@ -104,15 +93,7 @@ def _layouts(packing: Packing, taps: int) -> list[tuple[slice, _Layout]]:
         position_T, sequence_T = packing.position_T[rows], packing.sequence_T[rows] - sequence
         layouts.append((rows, _Layout(position_T, sequence_T, count=len(counts), length=length, taps=taps)))
         row, sequence = rows.stop, sequence + len(counts)
-    packing.layouts[taps] = layouts
     return layouts
-
-
-def _bands(filter_HF: Tensor) -> Tensor:
-    """Build banded matrices `[H, S, S + F − 1]`: row i holds the filter from column i on."""
-    width = BLOCK + filter_HF.shape[1] - 1
-    bands_HSW: Tensor = pad(filter_HF, (0, BLOCK)).repeat(1, BLOCK)[:, : BLOCK * width].unflatten(1, (BLOCK, width))
-    return bands_HSW
 
 
 def packed_nystrom(
