@@ -42,7 +42,7 @@ from lra.results.conditions import (
     provenance_notes,
     without_stand_ins,
 )
-from lra.results.dev_curves import dev_curves, place_of, published_curves
+from lra.results.dev_curves import dev_curves
 from lra.results.page import Part, Section, notes_once, svg, write_page
 from lra.results.plot_attention_sweep import plot_sweep
 from lra.results.plot_comparison import plot_pareto
@@ -53,6 +53,7 @@ from lra.results.variants import group_by_variant
 from lra.runs.collect import Collection, collect, describe, finished_at, run_key
 from lra.runs.files import DIAGNOSIS_PAGE, RESULT
 from lra.runs.groups import group_file
+from lra.runs.reference_curves import place_of, published_curves
 from lra.runs.schema import Record
 from lra.settings import config
 from lra.sweeps.group_to_read import no_records, with_group_found

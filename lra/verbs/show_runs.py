@@ -9,12 +9,12 @@ from omegaconf import DictConfig
 from lra.base.checked_json import parsed_json
 from lra.base.command_line import command, override, typed_overrides
 from lra.base.files import paths_below, read_file
-from lra.results.dev_curves import place_among, place_of, published_curves, references_of
 from lra.results.run_states import RunState, finished, method_names, run_states, sorted_states
 from lra.results.tables import TextTable
 from lra.runs.collect import collect, finished_at
 from lra.runs.files import DATA, METRICS, hash_and_seed
 from lra.runs.groups import PUBLISHED, find_group, nearest_groups
+from lra.runs.reference_curves import place_among, place_of, published_curves, references_of
 from lra.runs.schema import DevCurve, Record
 from lra.sweeps.group_to_read import no_records
 from lra.terminal.console import make_console

@@ -22,9 +22,9 @@ from lra.build.store import ensure_store
 from lra.data.datamodule import StoreDataModule
 from lra.data.store import verify_store
 from lra.model.classifier import count_parameters
-from lra.results.dev_curves import place_among, published_curves, references_of
 from lra.runs.files import BEST, CONFIG, LAST, METRICS, RESULT
 from lra.runs.flatten_settings import hash_of
+from lra.runs.reference_curves import place_among, published_curves, references_of
 from lra.runs.run_lock import RunLockedError, keep_replaced_run, lock_run
 from lra.runs.schema import Record
 from lra.settings import config

@@ -12,7 +12,6 @@ from rich.text import Text
 from lra import build
 from lra.base.command_line import command, is_typed, override, typed_config_dirs, typed_overrides
 from lra.base.text import visible, visible_lines
-from lra.results.dev_curves import place_of, published_curves
 from lra.results.reference import (
     TOLERANCE_POINTS,
     deviations_from_paper,
@@ -23,6 +22,7 @@ from lra.results.reference import (
 from lra.results.tables import TextTable, with_verdict
 from lra.runs.files import CURVE, METRICS, RESULT
 from lra.runs.record_words import method_column, steps_text
+from lra.runs.reference_curves import place_of, published_curves
 from lra.runs.schema import MIXERS, Record
 from lra.settings.config import load_config
 from lra.terminal.fit_table import print_text_table

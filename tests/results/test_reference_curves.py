@@ -4,9 +4,9 @@ import json
 
 import numpy as np
 import pytest
+from lra.runs.reference_curves import place_among, place_of, published_curves, references_of
 
 from lra.results.convergence import convergence_step
-from lra.results.dev_curves import place_among, place_of, published_curves, references_of
 from tests.results.records import make_record, with_setting
 
 EVERY, LAST = 50, 5000
