@@ -24,6 +24,7 @@ from lra.results.display_names import TASK, display_name
 from lra.results.plots import GREY, INK, OF_PAPER, PALETTE, QUIET
 from lra.results.tables import TextTable
 
+PAGE = Path(__file__).with_name("page.html")
 REM_FOR_AN_INCH = 9.4  # letters of 7 points are as large as the text of the page
 FIGURE_COLOURS = dict(  # colours of figures on a light page, and what they are on a dark one
     zip(
@@ -87,27 +88,28 @@ def write_page(
     subtitle: str,
     sections: list[Section],
     troubles: list[str],
-    template: str = "page.html",
-    script: str = "",
+    template: Path | None = None,
+    script: Path | None = None,
     **more: Any,
 ) -> Path:
     """Write a page atomically, and return its path; texts are escaped, only figures and the script are markup.
 
     Args:
         troubles: warnings at the top; more than three are folded.
-        template: a template in this folder that extends `page.html`, or this itself.
-        script: the file in this folder with the only script of the page; empty for none.
+        template: a file that extends the `page.html` of this folder; None for that itself.
+        script: the file with the only script of the page; None for a page without.
         more: what the template needs besides.
     """
-    folder = Path(__file__).parent
-    code = f"\n{(folder / script).read_text()}" if script else ""
+    template = template or PAGE
+    folders = [PAGE.parent, template.parent]
+    code = f"\n{script.read_text()}" if script else ""
     environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(folder), autoescape=True, undefined=jinja2.StrictUndefined, finalize=_printable
+        loader=jinja2.FileSystemLoader(folders), autoescape=True, undefined=jinja2.StrictUndefined, finalize=_printable
     )
     environment.filters |= {
         "breakable": breakable, "display": display_name, "display_task": partial(display_name, of=TASK)
     }  # fmt: skip
-    text = environment.get_template(template).render(
+    text = environment.get_template(template.name).render(
         title=title,
         subtitle=subtitle,
         sections=sections,

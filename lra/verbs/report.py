@@ -60,6 +60,7 @@ from lra.sweeps.group_to_read import no_records, with_group_found
 from lra.terminal.console import check_out, check_writable, make_console, out_path
 from lra.types import UserError
 
+TEMPLATE, SCRIPT = Path(__file__).with_name("report.html"), Path(__file__).with_name("report.js")
 BASELINE = "nystrom"
 SHEET = 16  # images that are shown for a task
 Place = tuple[ProtocolAndSize, str, str]  # … with the row's name and the task
@@ -95,12 +96,12 @@ def run(cfg: DictConfig) -> None:
     sections, shared_notes = notes_once([_section(kind, records) for kind, records in kinds.items()])
     write_page(
         path,
-        template="report.html",
+        template=TEMPLATE,
         title=f"Long Range Arena: {cfg.run_group}",
         subtitle=f"{len(collection.records)} runs, the last of {newest[:10]}; made from their records alone.",
         sections=[section for section in sections if section.parts],
         troubles=collection.troubles,
-        script="report.js",
+        script=SCRIPT,
         summary=summary_table(kinds, reference=cfg.reference, links=cells),
         shared_notes=shared_notes,
         run_columns=RUN_COLUMNS,

@@ -8,16 +8,14 @@ import shutil
 import subprocess
 from collections import Counter
 from html.parser import HTMLParser
-from pathlib import Path
 
 import pytest
 
-import lra.results
 from lra.data.manifest import read_manifest
 from lra.results.conditions import by_protocol_and_size
 from lra.results.page import Part, Section, notes_once, write_page
 from lra.results.tables import TextTable
-from lra.verbs.report import _part, summary_table
+from lra.verbs.report import SCRIPT, _part, summary_table
 from tests.conftest import lra_here
 from tests.results.records import make_record
 
@@ -194,7 +192,7 @@ def test_the_summary_has_marks_and_no_full_run_on_an_invented_stand_in():
 
 @pytest.mark.skipif(shutil.which("node") is None, reason="no node to run the page's script")
 def test_the_runs_are_sorted_by_their_numbers():
-    (compare,) = re.findall(r"const compare = .*;", (Path(lra.results.__file__).parent / "report.js").read_text())
+    (compare,) = re.findall(r"const compare = .*;", SCRIPT.read_text())
     script = compare + 'console.log(["0.50", "1.80", "0.0120", "0.12"].sort(compare), ["m10", "m9"].sort(compare))'
     done = subprocess.run(["node", "-e", script], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["[", "'0.0120',", "'0.12',", "'0.50',", "'1.80'", "]", "[", "'m9',", "'m10'", "]"]
