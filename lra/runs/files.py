@@ -19,6 +19,7 @@ CURVE = "curve.png"  # the learning curve drawn from them
 BEST = "best.ckpt"  # the best checkpoint by dev accuracy, used for testing
 LAST = "last.ckpt"  # the checkpoint to resume from: weights, optimizer, schedule, random state
 WANDB_ID = "wandb_id"  # the run's id in W&B
+WANDB_POINTS = "wandb_points.csv"  # the points of its curves that W&B has been given
 DIAGNOSIS = "diagnosis.json"  # what lra diagnose has measured
 DIAGNOSIS_PAGE = "diagnosis.html"  # the page of it
 FAILED = "failed.json"  # the error of the run's last attempt in a sweep

@@ -10,7 +10,6 @@ import secrets
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import cached_property
 from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -21,11 +20,11 @@ from pytorch_lightning.utilities import rank_zero_only
 
 from lra.base.files import read_file, replace_text
 from lra.base.text import all_without_credentials
-from lra.runs.files import BEST, CURVE, METRICS, WANDB_ID
+from lra.runs.files import BEST, CURVE, METRICS, WANDB_ID, WANDB_POINTS
 from lra.training.curves import COLUMNS, read_curves
 from lra.training.ranks import set_rank_zero
 from lra.training.wandb_names import SET_BY_LRA
-from lra.training.wandb_server_and_files import begin_online, points_in_wandb, wait_until_written
+from lra.training.wandb_server_and_files import SentPoints, begin_online
 from lra.training.wandb_session import session_settings, warn_of_current_folder
 from lra.types import UserError
 
@@ -92,16 +91,18 @@ class CurveLogger(Logger):
 class CurvesInWandb(WandbLogger):
     """Lightning's W&B logger, which sends each point of a run's curves once over all resumes of the run.
 
-    W&B's history can only be appended to, while a resumed run computes the points after its checkpoint again. `lost`:
-    W&B's own process has ended, so nothing more is sent; the training goes on.
+    W&B's history can only be appended to, while a resumed run computes the points after its checkpoint again. What
+    W&B's own process had taken and not yet written when it was killed is not sent again. `lost`: that process has
+    ended, so nothing more is sent; the training goes on.
+
+    Args:
+        sent: what earlier processes have sent, and where this one notes what it sends.
+        arguments: those of Lightning's logger.
     """
 
-    lost = False
-
-    @cached_property
-    def _earlier(self) -> set[tuple[int, str]]:
-        assert self.save_dir is not None
-        return points_in_wandb(Path(self.save_dir), str(self.version))
+    def __init__(self, sent: SentPoints, **arguments: Any):
+        super().__init__(**arguments)
+        self._sent, self.lost = sent, False
 
     @property
     def log_model(self) -> bool:
@@ -110,11 +111,15 @@ class CurvesInWandb(WandbLogger):
 
     @rank_zero_only
     def log_metrics(self, metrics: Mapping[str, float], step: int | None = None) -> None:
-        """Send the metrics that W&B does not have at this step; metrics without a step are always sent."""
-        points = {name: value for name, value in metrics.items() if (step, name) not in self._earlier}
+        """Send the metrics that W&B has not been given at this step; metrics without a step are always sent."""
+        wandb_id = str(self.version)
+        earlier = self._sent.earlier.get(wandb_id, set())
+        points = {name: value for name, value in metrics.items() if (step, name) not in earlier}
         if points and not self.lost:
             with self.unless_lost():
                 super().log_metrics(points, step)
+                if step is not None:
+                    self._sent.add(wandb_id, step, points)
 
     @contextmanager
     def unless_lost(self) -> Iterator[None]:
@@ -129,7 +134,7 @@ class CurvesInWandb(WandbLogger):
             )
 
     def catch_up(self, curves: list[dict[str, float]]) -> None:
-        """Send the rows of `metrics.csv` that W&B lacks: of a killed process, of `logger=csv` or of another run."""
+        """Send the rows of `metrics.csv` that W&B was not given, such as those of a training with `logger=csv`."""
         for row in curves:
             self.log_metrics({name: value for name, value in row.items() if name != "step"}, int(row["step"]))
 
@@ -155,7 +160,7 @@ def start_wandb(
         arguments: other arguments of `wandb.init`, such as `project`, `name`, `group`, `tags` and `notes`.
 
     Raises:
-        UserError: for an unknown argument or a damaged W&B id, and when its server cannot be used.
+        UserError: for an unknown argument, a damaged W&B id or list of sent points, and when its server cannot be used.
     """
     import wandb
 
@@ -168,8 +173,11 @@ def start_wandb(
     for variable in () if "WANDB_SWEEP_ID" in os.environ else set(variables) & os.environ.keys():
         print(f"{variable} has no effect: it is set by lra itself, so that a resumed run stays one", file=sys.stderr)
 
+    sent = SentPoints(folder / WANDB_POINTS)
+
     def begin(mode: Literal["offline", "online"]) -> CurvesInWandb:
         logger = CurvesInWandb(
+            sent,
             save_dir=folder,
             mode=mode,
             id=wandb_id(folder),
@@ -198,15 +206,8 @@ def _open_wandb_loggers(loggers: Sequence[Logger]) -> list[CurvesInWandb]:
 def finish_wandb(loggers: Sequence[Logger], *, failed: bool = False) -> None:
     """Close the W&B run of `loggers`, so that this process can begin another one; W&B shows whether it has failed."""
     for logger in _open_wandb_loggers(loggers):
-        file = Path(logger.experiment.settings.sync_file)
         with logger.unless_lost():
             logger.experiment.finish(exit_code=int(failed))
-            if not wait_until_written(file):
-                print(
-                    f"W&B's process has not written the end of {file} yet."
-                    " Resume this run later, or its curves are in W&B twice.",
-                    file=sys.stderr,
-                )
 
 
 def wandb_id(folder: Path) -> str:

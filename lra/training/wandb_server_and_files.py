@@ -1,21 +1,20 @@
-"""W&B's server and its files: begin an online run only if the server answers; read what `.wandb` files hold.
+"""W&B's server and files: begin an online run only if the server answers; note which points W&B has been given.
 
-W&B itself would wait long for its server. It writes the `.wandb` files online and offline.
+W&B itself would wait long for its server, and does not tell which points an offline run has.
 """
 
-import json
+import csv
+import io
 import os
-import struct
 import sys
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Literal, TypeVar
 
 from lra.base.command_line import shell_command
-from lra.base.files import read_file
+from lra.base.files import read_file, replace_text
 from lra.training.wandb_session import session_settings, without_user
 from lra.types import UserError
 
@@ -23,10 +22,6 @@ T = TypeVar("T")
 PROBE_SECONDS = 4.0
 OFFLINE = "type logger.wandb.mode=offline (wandb sync sends it later) or logger.wandb.when_unreachable=offline"
 OFFLINE_RUNS = "offline-run-*"  # the folders of a run's processes, below its folder `wandb`
-STEP = "trainer/global_step"  # the step of a row, by Lightning's logger
-HEADER_BYTES = 7  # of a file, and of each piece of a record
-BLOCK_BYTES = 32768
-ONLY_PIECE, LAST_PIECE = 1, 4  # kinds of pieces of a record; 2 is the first of several, 3 one between
 
 
 def begin_online(
@@ -109,68 +104,41 @@ def _nobody_to_ask() -> Iterator[None]:
             sys.stdin = before
 
 
-def points_in_wandb(folder: Path, run_id: str) -> set[tuple[int, str]]:
-    """Collect step and metric of each point that the processes of a W&B run have written below `folder`.
+class SentPoints:
+    """The points of a run's curves that W&B has been given, in a file of the run's folder: a line for each row.
 
-    A process that was killed has not written its last seconds, so what it logged is no measure. Files that the user
-    has removed are not counted.
+    A line has the id of the W&B run, the step and the metrics; it is written once W&B's own process has taken the row.
+    A line that a kill has cut short is deleted, so its points are sent again.
+
+    Args:
+        path: the file, which need not exist.
+
+    Attributes:
+        earlier: for each W&B run, step and metric of the points that earlier processes have sent; agents of W&B sweeps
+            may have given the run's folder several ids.
+
+    Raises:
+        UserError: when the file has other lines.
     """
-    return {
-        (step, name)
-        for path in folder.glob(f"wandb/*run-*-{run_id}/run-{run_id}.wandb")
-        for row in read_history(path)
-        if isinstance(step := row.get(STEP), int)
-        for name in row
-    }
 
-
-def wait_until_written(path: Path, *, seconds: float = 60) -> bool:
-    """Wait, at most so long, until W&B's own process has written the end of a run, which `finish` does not wait for.
-
-    A run that is resumed before would not know the points that are still to be written, and send them twice.
-
-    Returns:
-        Whether the end was written in time.
-    """
-    end = time.monotonic() + seconds
-    while not (path.exists() and any(record.WhichOneof("record_type") == "exit" for record in read_records(path))):
-        if time.monotonic() >= end:
-            return False
-        time.sleep(0.05)
-    return True
-
-
-def read_history(path: Path) -> Iterator[dict[str, Any]]:
-    """Yield the history rows of a `.wandb` file, by metric."""
-    for record in read_records(path):
-        if record.WhichOneof("record_type") == "history":
-            yield {item.key or ".".join(item.nested_key): json.loads(item.value_json) for item in record.history.item}
-
-
-def read_records(path: Path) -> Iterator[Any]:
-    """Yield the whole records of a `.wandb` file, which a kill may have cut short.
-
-    The file is a header and LevelDB's log format (github.com/google/leveldb, doc/log_format.md): pieces of records,
-    each with checksum, size and kind, which do not cross the end of a block. A record is a protobuf message.
-    """
-    from google.protobuf.message import DecodeError
-    from wandb.proto.wandb_internal_pb2 import Record  # type: ignore[attr-defined]  # a generated module
-
-    raw, at, message = read_file(path), HEADER_BYTES, b""
-    while at + HEADER_BYTES <= len(raw):
-        left = BLOCK_BYTES - at % BLOCK_BYTES
-        if left < HEADER_BYTES:  # the end of a block is filled up
-            at += left
-            continue
-        _, size, kind = struct.unpack("<IHB", raw[at : at + HEADER_BYTES])
-        at += HEADER_BYTES + size
-        if not ONLY_PIECE <= kind <= LAST_PIECE or at > len(raw):
+    def __init__(self, path: Path):
+        self.path = path
+        self.earlier: dict[str, set[tuple[int, str]]] = {}
+        if not path.exists():
             return
-        message += raw[at - size : at]
-        if kind in (ONLY_PIECE, LAST_PIECE):
-            try:
-                record = Record.FromString(message)
-            except DecodeError:  # the rest of a file after a crash of the machine
-                return
-            yield record
-            message = b""
+        text = read_file(path).decode(errors="replace")
+        whole_lines = text[: text.rfind("\n") + 1]
+        try:
+            for wandb_id, step, *names in csv.reader(io.StringIO(whole_lines)):
+                points = {(int(step), name) for name in names}
+                self.earlier.setdefault(wandb_id, set()).update(points)
+        except (ValueError, csv.Error) as error:
+            line = f"{path} is no list of points in W&B ({error}); delete it, and W&B gets the whole curve again"
+            raise UserError(line, kind="foreign_file", key=str(path)) from error
+        if text != whole_lines:
+            replace_text(path, whole_lines)
+
+    def add(self, wandb_id: str, step: int, names: Iterable[str]) -> None:
+        """Append a row: the W&B run, the step and the names of the metrics."""
+        with self.path.open("a", newline="") as file:
+            csv.writer(file, lineterminator="\n").writerow([wandb_id, step, *names])

@@ -86,7 +86,7 @@ def test_a_run_that_was_begun(home, runs_of_old, capsys, name, kind):
     folder = folder_in(home, runs_of_old / "begun")
     put(kind, folder / name)
     said(capsys, ["show", "runs"])
-    of_wandb = name in (run_files.WANDB_ID, run_files.METRICS)
+    of_wandb = name in (run_files.WANDB_ID, run_files.WANDB_POINTS, run_files.METRICS)
     said(capsys, ["train", *(WANDB if of_wandb else CSV)])
     said(capsys, ["show", "runs"])
 

@@ -1,13 +1,22 @@
-"""Read back what offline W&B runs hold, from their files."""
+"""Read back what offline W&B runs hold, from their files.
+
+Such a file is a header and LevelDB's log format (github.com/google/leveldb, doc/log_format.md): pieces of records, each
+with checksum, size and kind, which do not cross the end of a block. A record is a protobuf message of W&B's own.
+"""
 
 import json
-from collections.abc import Collection
+import struct
+import time
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from lra.training.curves import COLUMNS
-from lra.training.wandb_server_and_files import read_history, read_records, wait_until_written
+
+HEADER_BYTES = 7  # of a file, and of each piece of a record
+BLOCK_BYTES = 32768
+ONLY_PIECE, LAST_PIECE = 1, 4  # kinds of pieces of a record; 2 is the first of several, 3 one between
 
 
 @dataclass(frozen=True)
@@ -31,7 +40,8 @@ class OfflineRun:
 
     @property
     def history(self) -> list[dict[str, Any]]:
-        return list(read_history(self.path))
+        rows = [record.item for record in self.of_type("history")]
+        return [{item.key or ".".join(item.nested_key): json.loads(item.value_json) for item in row} for row in rows]
 
     @property
     def summary(self) -> dict[str, Any]:
@@ -62,5 +72,30 @@ def offline_runs(runs: Path, *, cut: Collection[Path] = ()) -> list[OfflineRun]:
 
 def whole(path: Path, seconds: float = 60) -> list[Any]:
     """The records of a finished run; wandb's own process may still be writing the last ones."""
-    assert wait_until_written(path, seconds=seconds), f"{path} was never finished"
-    return list(read_records(path))
+    end = time.monotonic() + seconds
+    while True:
+        records = list(read_records(path)) if path.exists() else []
+        if any(record.WhichOneof("record_type") == "exit" for record in records):
+            return records
+        assert time.monotonic() < end, f"{path} was never finished"
+        time.sleep(0.05)
+
+
+def read_records(path: Path) -> Iterator[Any]:
+    """The whole records of a file, whose end may be missing."""
+    from wandb.proto.wandb_internal_pb2 import Record
+
+    raw, at, message = path.read_bytes(), HEADER_BYTES, b""
+    while at + HEADER_BYTES <= len(raw):
+        left = BLOCK_BYTES - at % BLOCK_BYTES
+        if left < HEADER_BYTES:  # the end of a block is filled up
+            at += left
+            continue
+        _, size, kind = struct.unpack("<IHB", raw[at : at + HEADER_BYTES])
+        at += HEADER_BYTES + size
+        if not ONLY_PIECE <= kind <= LAST_PIECE or at > len(raw):
+            return
+        message += raw[at - size : at]
+        if kind in (ONLY_PIECE, LAST_PIECE):
+            yield Record.FromString(message)
+            message = b""
