@@ -96,7 +96,8 @@ class RowWriter(tfds.core.GeneratorBasedBuilder, skip_registration=True):  # typ
 class RowsBuilder(RowWriter, skip_registration=True):  # type: ignore[call-arg]
     """The dataset of a task, which `lra prepare` writes; subclasses describe it.
 
-    TFDS knows the benchmark's tasks as configurations of `lra.build.datasets.Lra`, and no subclass by its own name.
+    TFDS knows the benchmark's tasks as configurations of `lra.from_config.datasets.Lra`, and no subclass by its own
+    name.
 
     `settings` are the task's `data` settings, `config` is the name of the TFDS configuration.
     """

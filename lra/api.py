@@ -1,4 +1,4 @@
-"""What a notebook needs beside `lra.build`: compose a configuration, prepare its data, read runs and records back."""
+"""What a notebook needs beside `lra.from_config`: compose a configuration, prepare data, read runs and records back."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 from hydra.errors import HydraException
 from omegaconf.errors import OmegaConfBaseException
 
-from lra import build
+from lra import from_config
 from lra.base.paths import runs_dir
-from lra.build.store import ensure_store
-from lra.runs.collect import collect
+from lra.from_config.store import ensure_store
+from lra.runs.collection import collect
 from lra.runs.files import METRICS, find_run
 from lra.runs.groups import find_group, nearest_groups
 from lra.runs.record import read_record
@@ -130,8 +130,8 @@ def load_run(folder: str | Path, *, seed: int | None = None) -> Run:
 
     folder = find_run(str(folder), runs_dir(), seed=seed)
     cfg = read_trained_config(folder, load_config("train").paths)
-    module = build.build_module(cfg)
-    build.load_best_weights(module.model, folder)
+    module = from_config.build_module(cfg)
+    from_config.load_best_weights(module.model, folder)
     return Run(
         folder=folder,
         config=cfg,

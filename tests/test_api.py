@@ -12,7 +12,7 @@ import torch
 
 import lra
 import lra.api
-import lra.build
+import lra.from_config
 from lra.runs.files import BEST, RESULT
 from tests.conftest import ROOT, lra_here
 
@@ -167,7 +167,7 @@ def test_no_records_are_said(home, place):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("module", [lra.api, lra.build], ids=["api", "build"])
+@pytest.mark.parametrize("module", [lra.api, lra.from_config], ids=["api", "build"])
 def test_the_examples_in_docstrings_run(run_folder, module):
     results = doctest.testmod(module, optionflags=doctest.ELLIPSIS)
     assert results.attempted >= 3

@@ -7,10 +7,10 @@ import pytest
 import torch
 from torch.nn.functional import cross_entropy
 
-from lra import build
+from lra import from_config
 from lra.base.paths import DESCRIPTION, conf_dir, read_choice
 from lra.cli import main
-from lra.results.reference import TOLERANCE_POINTS, paper_accuracy
+from lra.runs.published_numbers import TOLERANCE_POINTS, paper_accuracy
 from lra.settings import config
 from tests.pairs import each_and_all_triples
 
@@ -35,7 +35,7 @@ STEPS = {  # Xiong et al. 2021, released code: batch, warm-up, steps, eval every
 @pytest.mark.parametrize("task, attention, protocol", CELLS)
 def test_every_cell_builds_and_learns_something(task, attention, protocol):
     cfg = config.load_config("train", [f"task={task}", f"attention={attention}", f"protocol={protocol}", "size=tiny"])
-    spec, model = build.build_spec(cfg), build.build_model(cfg)
+    spec, model = from_config.build_spec(cfg), from_config.build_model(cfg)
     assert spec.seq_len <= (1024 if task == "pathx" else 256)
     tokens = torch.randint(0, min(16, spec.vocab_size), (2, spec.num_sequences, spec.seq_len))
     if cfg.model.inputs == "values":

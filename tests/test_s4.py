@@ -6,12 +6,12 @@ import pytest
 import torch
 from omegaconf import OmegaConf
 
-from lra import build
+from lra import from_config
 from lra.model.classifier import count_parameters
-from lra.results.variants import group_by_variant
 from lra.settings import config
+from lra.tables.variants import group_by_variant
 from lra.types import UserError
-from tests.results.records import make_record
+from tests.tables.records import make_record
 
 SHORT = ("image", "listops")  # with models and recipes at size=short
 TASKS = ("listops", "text", "retrieval", "image", "pathfinder", "pathx")
@@ -45,7 +45,7 @@ def composed(task: str, *words: str):
 @pytest.mark.some_fast(2)
 @pytest.mark.parametrize("task", TASKS)
 def test_the_model_of_s4d_has_the_authors_number_of_parameters(task):
-    assert count_parameters(build.build_model(composed(task, "mixer=s4d"))) == PARAMETERS[task]
+    assert count_parameters(from_config.build_model(composed(task, "mixer=s4d"))) == PARAMETERS[task]
 
 
 @pytest.mark.parametrize("task", TASKS)
@@ -60,7 +60,7 @@ def test_recipes_are_the_authors(task):
 @pytest.mark.some_fast(2)
 @pytest.mark.parametrize("task", GROUPS)
 def test_rates_and_weight_decay_of_every_parameter_are_the_authors(task):
-    optimizer = build.build_module(composed(task, "mixer=s4d")).make_optimizer()
+    optimizer = from_config.build_module(composed(task, "mixer=s4d")).make_optimizer()
     found: Counter[tuple[float, float]] = Counter()
     for group in optimizer.param_groups:
         found[round(group["lr"], 12), group["weight_decay"]] += sum(p.numel() for p in group["params"])
@@ -69,7 +69,7 @@ def test_rates_and_weight_decay_of_every_parameter_are_the_authors(task):
 
 @pytest.mark.parametrize("words, positions", [(["mixer=s4d"], False), (["attention=full"], True), ([], True)])
 def test_attentions_have_positions_and_s4d_has_none(words, positions):
-    model = build.build_model(composed("listops", "size=tiny", *words))
+    model = from_config.build_model(composed("listops", "size=tiny", *words))
     assert (model.encoder.embedding.position is not None) is positions
     assert all(block.feed_forward is None for block in model.encoder.blocks)
 
@@ -84,7 +84,7 @@ def test_typed_words_come_before_the_protocols():
 @pytest.mark.parametrize("task, words", [("image", ["mixer=s4d"]), ("listops", ["mixer=s4d"]), ("image", [])])
 def test_padding_and_the_other_sequences_do_not_matter_in_evaluation(task, words):
     torch.manual_seed(0)
-    model = build.build_model(composed(task, "size=tiny", "model.num_layers=2", *words)).double().eval()
+    model = from_config.build_model(composed(task, "size=tiny", "model.num_layers=2", *words)).double().eval()
     if task == "image":
         x, valid = torch.randn(2, 1, 256, dtype=torch.float64), None
     else:
@@ -110,7 +110,7 @@ def test_padding_and_the_other_sequences_do_not_matter_in_evaluation(task, words
 def test_inputs_that_do_not_fit_the_model_are_refused(task, words, tmp_path, monkeypatch):
     monkeypatch.setenv("LRA_DATA_DIR", str(tmp_path))
     cfg = composed(task, "size=tiny", *words)
-    make = build.build_model if words == ["protocol.pooling=cls"] else build.build_data
+    make = from_config.build_model if words == ["protocol.pooling=cls"] else from_config.build_data
     with pytest.raises(UserError, match="type"):
         make(cfg)
 
@@ -132,7 +132,7 @@ def test_the_short_models_share_width_and_depth_and_train(task, words):
     ):
         assert OmegaConf.select(cfg, key) == OmegaConf.select(whole, key)
     torch.manual_seed(0)
-    module = build.build_module(cfg)
+    module = from_config.build_module(cfg)
     optimizer = module.make_optimizer()
     before = [p.detach().clone() for p in module.parameters()]
     length = cfg.task.data.seq_len

@@ -3,8 +3,8 @@
 from docs.blocks.markdown import joined, percent, table
 from docs.blocks.published import bench
 from lra.base.text import MISSING
-from lra.bench.record import PASS_TITLES, PASSES, BenchCell, BenchPass
-from lra.bench.summary import (
+from lra.tools.bench.record import PASS_TITLES, PASSES, BenchCell, BenchPass
+from lra.tools.bench.summary import (
     FUSED,
     LRA_LENGTHS,
     MATH,
@@ -15,7 +15,7 @@ from lra.bench.summary import (
     product_share,
     slower_at_lra_lengths,
 )
-from lra.bench.tables import significant
+from lra.tools.bench.tables import significant
 
 MEBIBYTE = 2**20
 FULL = (MATH, FUSED)

@@ -4,8 +4,8 @@ import re
 
 from docs.blocks.markdown import ends, prose, table_of
 from docs.blocks.published import PUBLISHED
-from lra.diagnosis.schema import Diagnosis, read_diagnosis
-from lra.diagnosis.sentences import all_heads, answer, swaps_table
+from lra.tools.diagnosis.schema import Diagnosis, read_diagnosis
+from lra.tools.diagnosis.sentences import all_heads, answer, swaps_table
 
 
 def _diagnosis() -> Diagnosis:

@@ -11,10 +11,10 @@ import numpy as np
 
 from docs.blocks import landmarks, short_table, short_tune, short_window
 from docs.blocks.published import PUBLISHED, bench, by_task, runs_in
-from lra.bench.plot import plot_bench
 from lra.cli import main
-from lra.diagnosis.page import plot_errors
-from lra.diagnosis.schema import read_diagnosis
+from lra.tools.bench.plot import plot_bench
+from lra.tools.diagnosis.page import plot_errors
+from lra.tools.diagnosis.schema import read_diagnosis
 
 COMMANDS = (
     "compare show run_group=published/listops.jsonl task=listops",

@@ -15,8 +15,8 @@ from docs.blocks.published import cells, measurements, records
 from docs.blocks.short_seconds import largest_difference
 from lra.base.paths import DESCRIPTION, NO_OPTION_KEYS
 from lra.base.text import MISSING, number
-from lra.results.reference import PAPER, TASKS
 from lra.runs.files import METRICS
+from lra.runs.published_numbers import PAPER, TASKS
 from lra.runs.schema import Record
 from lra.verbs.show_choices import METHODS, choices
 from lra.verbs.train_summary import DEV_ACCURACY, print_summary

@@ -7,12 +7,12 @@ from collections.abc import Iterable
 from docs.blocks.markdown import ends, interval, joined, percent, prose, table, table_printed
 from docs.blocks.published import accuracy, records
 from lra.base.text import MISSING, number
-from lra.results.cells import make_cell
-from lra.results.comparison import compare_over_seeds, verdict_over_seeds
-from lra.results.convergence import converged, convergence_step
-from lra.results.reference import PAPER, paper_accuracy
-from lra.results.variants import group_by_variant
+from lra.runs.convergence import converged, convergence_step
+from lra.runs.published_numbers import PAPER, paper_accuracy
 from lra.runs.schema import Record
+from lra.tables.cells import make_cell
+from lra.tables.comparison import compare_over_seeds, verdict_over_seeds
+from lra.tables.variants import group_by_variant
 
 TABLE = "table show run_group=published/listops.jsonl task=listops"
 

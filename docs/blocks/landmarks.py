@@ -10,12 +10,12 @@ from scipy.stats import wilcoxon
 from docs.blocks.markdown import ends, prose, table, table_printed, verdict
 from docs.blocks.published import records
 from lra.base.text import MISSING, number
-from lra.results.attention_sweep import LANDMARKS, sweep_points
-from lra.results.cells import make_cell
-from lra.results.convergence import convergence_step
-from lra.results.significance import significant_pairs
-from lra.results.statistics import kendall
+from lra.runs.convergence import convergence_step
 from lra.runs.schema import Record
+from lra.tables.attention_sweep import LANDMARKS, sweep_points
+from lra.tables.cells import make_cell
+from lra.tables.statistics.estimators import kendall
+from lra.tables.statistics.significance import significant_pairs
 
 LISTOPS = (
     "sweep landmarks show run_group=published/short_landmarks_listops_600.jsonl size=short task=listops"

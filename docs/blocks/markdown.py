@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable, Sequence
 
 from docs.blocks.published import printed
 from lra.base.text import number
-from lra.results.comparison import SIGNIFICANT
-from lra.results.significance import ALPHA
-from lra.results.statistics import Interval
-from lra.results.tables import TextTable
+from lra.tables.comparison import SIGNIFICANT
+from lra.tables.statistics.estimators import Interval
+from lra.tables.statistics.significance import ALPHA
+from lra.terminal.text_table import TextTable
 
 WIDTH = 118
 

@@ -10,13 +10,13 @@ from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
 from typing import Any
 
-from lra.bench.record import BenchRecord, read_bench
 from lra.cli import main
-from lra.results.cells import TableCell, make_cell
-from lra.results.reference import in_benchmark_order
-from lra.results.variants import group_by_variant
+from lra.runs.published_numbers import in_benchmark_order
 from lra.runs.record import parse_record
 from lra.runs.schema import Record
+from lra.tables.cells import TableCell, make_cell
+from lra.tables.variants import group_by_variant
+from lra.tools.bench.record import BenchRecord, read_bench
 
 ROOT = Path(__file__).resolve().parents[2]
 PUBLISHED = ROOT / "runs/published"

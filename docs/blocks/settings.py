@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from docs.blocks.markdown import table
 from docs.blocks.published import printed
-from lra.results.reference import TASKS
+from lra.runs.published_numbers import TASKS
 from lra.settings.config import load_config
 from lra.verbs.show_choices import choices, differences
 

@@ -2,7 +2,7 @@
 
 from docs.blocks.markdown import ends, joined, prose
 from docs.blocks.published import LOST, accuracy, by_cell
-from lra.results.reference import in_benchmark_order
+from lra.runs.published_numbers import in_benchmark_order
 from lra.runs.schema import Record
 
 

@@ -6,10 +6,10 @@ from docs.blocks.markdown import joined, prose, table, table_printed, verdict
 from docs.blocks.published import accuracy, cells, printed, records
 from lra.base.spread import binomial_error
 from lra.base.text import MISSING, number
-from lra.results.reference import PAPER
-from lra.results.significance import RULE
-from lra.results.task_statistics import NO_ATTENTION, above_no_attention, agreement_by_task, separation_by_task
+from lra.runs.published_numbers import PAPER
 from lra.runs.schema import Record
+from lra.tables.statistics.significance import RULE
+from lra.tables.task_statistics import NO_ATTENTION, above_no_attention, agreement_by_task, separation_by_task
 
 TABLE = "table show run_group=published/short_table.jsonl size=short"
 LONGER = (

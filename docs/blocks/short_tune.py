@@ -5,7 +5,7 @@ from collections import Counter
 from docs.blocks.markdown import prose, table, table_printed
 from docs.blocks.published import by_task
 from docs.blocks.two_tables import TwoTables
-from lra.results import convergence
+from lra.runs import convergence
 from lra.runs.schema import Record
 
 TRIALS, FILE = "short_tune", "short_tuned"

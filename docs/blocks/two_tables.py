@@ -6,13 +6,13 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from docs.blocks.markdown import joined, prose, table, verdict
 from docs.blocks.published import records
 from lra.base.text import number
-from lra.results.cells import TableCell, make_cell
-from lra.results.convergence import seeds_text
-from lra.results.reference import in_benchmark_order
-from lra.results.significance import Pair, significant_pairs
-from lra.results.statistics import LEAST_SEEDS_FOR_T
-from lra.results.task_statistics import rank_agreement
+from lra.runs.convergence import seeds_text
+from lra.runs.published_numbers import in_benchmark_order
 from lra.runs.schema import Record
+from lra.tables.cells import TableCell, make_cell
+from lra.tables.statistics.estimators import LEAST_SEEDS_FOR_T
+from lra.tables.statistics.significance import Pair, significant_pairs
+from lra.tables.task_statistics import rank_agreement
 from lra.verbs.show_choices import choices
 
 Accuracies = Mapping[str, Sequence[float]]  # in percent, by method, over seeds

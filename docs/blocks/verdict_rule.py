@@ -12,9 +12,9 @@ from docs.blocks.markdown import interval, joined, percent, prose, table
 from docs.blocks.published import cells, records
 from docs.blocks.short_s4 import FILE
 from lra.base.text import number
-from lra.results.comparison import compare_over_seeds, seeds_of_rows, verdict_over_seeds
-from lra.results.margins import ALPHA, Margins, critical_value
-from lra.results.statistics import pooled_variance, student, welch
+from lra.tables.comparison import compare_over_seeds, seeds_of_rows, verdict_over_seeds
+from lra.tables.statistics.estimators import pooled_variance, student, welch
+from lra.tables.statistics.margins import ALPHA, Margins, critical_value
 
 DRAWS = 20_000
 ROW, BASELINE = "s4d", "full"

@@ -1,5 +1,1 @@
-"""The shared encoder and its parts: embedding, block, pooling, head, classifier; the encoder for any sequence."""
-
-from lra.model.sequence_encoder import SequenceEncoder
-
-__all__ = ["SequenceEncoder"]
+"""The shared encoder and its parts: embedding, block, pooling, head, classifier."""

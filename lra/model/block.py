@@ -1,6 +1,6 @@
 """One encoder block, a sequence mixer and then a feed-forward network, and the form of an encoder.
 
-`PRE_NORM` is that of the paper. Others are those of `protocol=s4` and of models that `lra.interop` reads.
+`PRE_NORM` is that of the paper. Others are those of `protocol=s4` and of models that `lra.tools.interop` reads.
 
 Letters: B sequences, L positions, D model width.
 """

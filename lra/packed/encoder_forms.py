@@ -17,7 +17,6 @@ from lra.model.classifier import Encoder
 from lra.model.mixer import SequenceMixer
 from lra.model.pooling import FirstVector, LastVector, MaskedMean
 from lra.model.self_attention import SelfAttention
-from lra.model.sequence_encoder import SequenceEncoder
 from lra.ops.dropout_masks import DropoutMasks
 from lra.ops.packing import Packing
 from lra.packed.attention_forms import attend_packed
@@ -37,34 +36,31 @@ def encode_tokens(encoder: Encoder, tokens_BL: Tensor, valid_BL: Tensor | None, 
     token, position = encoder.embedding.token.weight, encoder.embedding.position
     assert position is not None
     packing = Packing(valid_BL, batch=len(tokens_BL), length=tokens_BL.shape[1])
-    masks = _dropout_of(encoder)
+    masks = dropout_masks(encoder.dropout, training=encoder.training)
     x_TD = embed(token, position, packing.pack(tokens_BL), packing.position_T, masks)
-    return _transform_and_pool(encoder, x_TD, packing, masks, pooling)
+    return transform_and_pool(x_TD, packing, masks, blocks=encoder.blocks, norm=encoder.norm, pooling=pooling)
 
 
-@encode.register
-def encode_vectors(encoder: SequenceEncoder, x_BLI: Tensor, valid_BL: Tensor | None, pooling: nn.Module) -> Tensor:
-    """Encode vectors."""
-    embedding = encoder.embedding
-    packing = Packing(valid_BL, batch=len(x_BLI), length=x_BLI.shape[1])
-    masks = _dropout_of(encoder)
-    x_TD = embedding.project(packing.pack(x_BLI)) + embedding.position.index_select(0, packing.position_T)
-    return _transform_and_pool(encoder, embedding.dropout(x_TD), packing, masks, pooling)
+def dropout_masks(rate: float, *, training: bool) -> DropoutMasks | None:
+    """Make the dropout masks of a forward pass; None where nothing is dropped."""
+    return DropoutMasks(rate) if training and rate else None
 
 
-def _dropout_of(encoder: Encoder | SequenceEncoder) -> DropoutMasks | None:
-    return DropoutMasks(encoder.dropout) if encoder.training and encoder.dropout else None
-
-
-def _transform_and_pool(
-    encoder: Encoder | SequenceEncoder, x_TD: Tensor, packing: Packing, masks: DropoutMasks | None, pooling: nn.Module
+def transform_and_pool(
+    x_TD: Tensor,
+    packing: Packing,
+    masks: DropoutMasks | None,
+    *,
+    blocks: nn.ModuleList,
+    norm: nn.Module,
+    pooling: nn.Module,
 ) -> Tensor:
-    """Apply the blocks, the last LayerNorm and the pooling to embedded tokens `[T, D]`; `[B, D]`."""
-    for block in encoder.blocks:
+    """Apply blocks, the last LayerNorm and the pooling to embedded tokens `[T, D]`; `[B, D]`."""
+    for block in blocks:
         assert isinstance(block, EncoderBlock)
         x_TD = transform_packed(block, x_TD, packing, masks)
-    assert isinstance(encoder.norm, nn.LayerNorm)
-    return pool_packed(pooling, x_TD, encoder.norm, packing)
+    assert isinstance(norm, nn.LayerNorm)
+    return pool_packed(pooling, x_TD, norm, packing)
 
 
 def transform_packed(block: EncoderBlock, x_TD: Tensor, packing: Packing, masks: DropoutMasks | None) -> Tensor:

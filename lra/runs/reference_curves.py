@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from lra.results.convergence import convergence_step, has_judged_curve, step_of_curve
-from lra.runs.collect import collect
+from lra.runs.collection import collect
+from lra.runs.convergence import convergence_step, has_judged_curve, step_of_curve
 from lra.runs.groups import PUBLISHED_FOLDER
 from lra.runs.schema import DevCurve, Record
 

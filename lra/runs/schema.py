@@ -158,7 +158,7 @@ class Cost(TypedDict):
 
 
 class Approximation(TypedDict):
-    """How well Nyström layers approximate exact attention, see `lra.diagnosis.approximation`."""
+    """How well Nyström layers approximate exact attention, see `lra.training.approximation`."""
 
     sequences: NotRequired[Positive]
     pinv_residual: Error
@@ -226,7 +226,7 @@ def is_ours(target: object) -> bool:
 RECORD: TypeAdapter[Record] = TypeAdapter(Record)
 TUNED: TypeAdapter[TunedSettings] = TypeAdapter(TunedSettings)
 
-# How tables compare settings, see lra/results/variants.py. Options have dotted keys, such as `model.num_layers`.
+# How tables compare settings, see lra/tables/variants.py. Options have dotted keys, such as `model.num_layers`.
 
 # The groups in the order in which the name of a row lists their options. `data` is from the provenance.
 GROUPS_IN_NAMES = (

@@ -41,8 +41,8 @@ def check_config(cfg: DictConfig, verb: str | None) -> None:
 
     Args:
         cfg: the configuration.
-        verb: the verb that composed it: the arguments of classes are checked later, by `lra.build.check_classes`. None:
-            the stored configuration of a run.
+        verb: the verb that composed it: the arguments of classes are checked later, by
+            `lra.from_config.check_classes`. None: the stored configuration of a run.
 
     Raises:
         UserError: for the first wrong option, with its value and what is right.

@@ -7,7 +7,7 @@ from omegaconf import OmegaConf
 from omegaconf.errors import InterpolationResolutionError
 
 from lra.base.command_line import override, shell_word
-from lra.settings.typed import read_override
+from lra.settings.override_values import read_override
 from lra.types import UserError
 
 FROM_ENVIRONMENT = re.compile(r"\$\{oc\.env:\s*(\w+)")

@@ -16,7 +16,7 @@ from lra.settings.declared import class_of, group_options, groups_in, keys_of, n
 from lra.settings.environment_values import is_from_environment, with_environment
 from lra.settings.option_groups import EXAMPLES, GROUPS
 from lra.settings.other_words import called_so, last_part
-from lra.settings.typed import as_text, group_of_options, read_override, values_of, with_value, words_of
+from lra.settings.override_values import as_text, group_of_options, read_override, values_of, with_value, words_of
 from lra.settings.unknown_option import fits, nearest, not_installed, unknown_option
 from lra.settings.unused_options import refuse_unused
 from lra.types import UserError

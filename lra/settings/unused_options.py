@@ -16,7 +16,7 @@ from lra.runs.schema import own_model
 from lra.settings.config import load_config
 from lra.settings.declared import class_of, declares, keys_of
 from lra.settings.option_groups import EFFECTIVE_WITH, EXAMPLES
-from lra.settings.typed import values_of, words_of
+from lra.settings.override_values import values_of, words_of
 from lra.types import UserError
 
 GROUPS = ("attention", "mixer", "model", *EFFECTIVE_WITH)

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.measure import Measurement
 from rich.table import Column, Table
 
-from lra.results.tables import GAP, TextTable
+from lra.terminal.text_table import GAP, TextTable
 
 ANY_WIDTH = 1000
 INDENT = "    "  # of the cells below the name of their row

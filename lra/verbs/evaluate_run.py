@@ -7,9 +7,9 @@ import torch
 from omegaconf import DictConfig, OmegaConf
 from torch import Tensor
 
-from lra import build
+from lra import from_config
 from lra.base.text import visible
-from lra.build import trainer as build_trainer
+from lra.from_config import trainer as build_trainer
 from lra.runs.files import BEST, find_run
 from lra.runs.record import read_record
 from lra.settings import config
@@ -64,7 +64,10 @@ def _correct(trained: DictConfig, folder: Path) -> Tensor:
     machine = build_trainer.build_machine(trained)
     arguments = build_trainer.build_trainer_arguments(trained)
     if not arguments:  # without Lightning, whose import takes longer than the test of a small model
-        batches, model = build.build_data(trained).test_dataloader(), build.build_trained_model(trained, folder)
+        batches, model = (
+            from_config.build_data(trained).test_dataloader(),
+            from_config.build_trained_model(trained, folder),
+        )
         compile_model(model, trained.get("compile"))
         prepare_machine(machine)
         model = to_weight_dtype(machine.precision, model).to(machine.device).eval()
@@ -76,10 +79,10 @@ def _correct(trained: DictConfig, folder: Path) -> Tensor:
         return torch.cat(correct)
     from lra.training import run as training
 
-    module = build.build_module(trained)
+    module = from_config.build_module(trained)
     training.test(  # only Lightning's Trainer knows what its arguments mean
         module,
-        build.build_datamodule(trained),
+        from_config.build_datamodule(trained),
         checkpoint=folder / BEST,
         machine=machine,
         loggers=[],

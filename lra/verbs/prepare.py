@@ -28,8 +28,8 @@ from data_prep.download import MISSING
 from data_prep.forms import FORMS, missing_data
 from data_prep.prepare import remove_leftovers
 from lra.base.paths import source_dirs
-from lra.build.store import ensure_store, print_store
 from lra.data.store import verify_store
+from lra.from_config.store import ensure_store, print_store
 from lra.settings import config
 from lra.terminal.console import make_console
 from lra.types import UserError

@@ -10,11 +10,11 @@ from lra.base.command_line import command, override, typed_config_dirs
 from lra.base.paths import DESCRIPTION, NO_OPTION_KEYS, conf_names, read_choice
 from lra.base.text import MISSING
 from lra.data.manifest import MANIFEST, SPLITS, read_manifest
-from lra.results.tables import TextTable
 from lra.runs.flatten_settings import value_text
 from lra.settings.config import ATTENTION, store_dir
 from lra.terminal.console import make_console
 from lra.terminal.fit_table import print_prose, print_text_table
+from lra.terminal.text_table import TextTable
 
 METHODS = ("attention", "mixer")
 

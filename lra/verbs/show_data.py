@@ -7,17 +7,17 @@ from omegaconf import DictConfig
 from rich.console import Console
 from rich.text import Text
 
-from lra import build
+from lra import from_config
 from lra.base.text import size_text
-from lra.build.store import ensure_store, print_store
 from lra.data.codec import images
 from lra.data.loader import EvalLoader
 from lra.data.store import Split
 from lra.data.store_data import StoreData
-from lra.results.plots import contact_sheet
+from lra.from_config.store import ensure_store, print_store
 from lra.settings import config
 from lra.terminal.console import make_console
 from lra.terminal.fit_table import print_prose
+from lra.terminal.plots import contact_sheet
 
 LOOKED_AT = 512  # number of examples that the histogram and the masked share are computed from
 BINS, BAR = 10, 40
@@ -28,8 +28,8 @@ def show_data(cfg: DictConfig) -> None:
     """Print examples of a task and the statistics of its store; for images, write a contact sheet too."""
     console = make_console()
     ensure_store(cfg, console)
-    data = build.build_data(cfg)
-    split, codec = data.splits[cfg.split], build.build_codec(cfg)
+    data = from_config.build_data(cfg)
+    split, codec = data.splits[cfg.split], from_config.build_codec(cfg)
     for index in range(min(cfg.examples, len(split))):
         stored, label = split.example(index)
         sizes = " + ".join(f"{len(sequence):,}" for sequence in stored)

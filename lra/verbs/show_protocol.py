@@ -9,12 +9,12 @@ from omegaconf import DictConfig, OmegaConf
 
 from lra.base.arguments import as_typed, check_choice
 from lra.base.paths import conf_dir, conf_dirs, conf_names
-from lra.results.reference import PROTOCOLS
-from lra.results.tables import TextTable
 from lra.runs.flatten_settings import flatten
+from lra.runs.published_numbers import PROTOCOLS
 from lra.settings.config import load_config, plain, tasks_with_recipe
 from lra.terminal.console import make_console
 from lra.terminal.fit_table import print_text_table
+from lra.terminal.text_table import TextTable
 
 FORMATS = ("terminal", "markdown")
 KEPT = "Deviations from the released code under every protocol"

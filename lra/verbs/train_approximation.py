@@ -5,9 +5,9 @@ from pathlib import Path
 from omegaconf import DictConfig
 from rich.console import Console
 
-from lra import build
+from lra import from_config
 from lra.attention.nystrom import NystromAttention
-from lra.build import trainer as build_trainer
+from lra.from_config import trainer as build_trainer
 from lra.runs.record import read_record
 from lra.runs.run_lock import RunLockedError, lock_run
 from lra.runs.schema import Record
@@ -41,11 +41,11 @@ def add_missing_approximation(cfg: DictConfig, folder: Path, console: Console) -
                 return record
             machine = build_trainer.build_machine(trained)
             prepare_machine(machine)
-            data = build.build_datamodule(trained)
+            data = from_config.build_datamodule(trained)
             if data.data_sha256 != record["provenance"]["data_sha256"]:
                 console.print("The errors of its attention matrices are missing, and the data are others by now.")
                 return None
-            model = build.build_trained_model(trained, folder)
+            model = from_config.build_trained_model(trained, folder)
             added = add_approximation(record, folder, model, data.test_dataloader, machine.device, console)
     except RunLockedError:
         return None

@@ -7,7 +7,7 @@ import matplotlib.pyplot as plt
 
 from lra.base.files import replacing
 from lra.base.text import for_figure
-from lra.results import plots
+from lra.terminal import plots
 
 STYLES: dict[str, dict[str, Any]] = {"train": {"alpha": 0.5, "color": "tab:gray"}, "dev": {"marker": "o", "ms": 3}}
 OF_THE_MACHINE = {  # the small panels: for each column of metrics.csv its label, and what it is divided by

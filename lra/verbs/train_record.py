@@ -14,16 +14,16 @@ from torch import nn
 from lra.base.checked_json import parsed_json
 from lra.base.files import read_file, replace_text
 from lra.base.processes import is_out_of_memory
-from lra.build import trainer as build_trainer
 from lra.data.datamodule import StoreDataModule
-from lra.diagnosis.approximation import measure_approximation
-from lra.results.reference import published_accuracy_for
+from lra.from_config import trainer as build_trainer
 from lra.runs.files import CODE, CURVE, DATA, LAST, METRICS, RESULT, WANDB_ID
 from lra.runs.flatten_settings import hash_of
+from lra.runs.published_numbers import published_accuracy_for
 from lra.runs.record import pack_correct, validated, write_record
 from lra.runs.schema import SCHEMA_VERSION, Record
 from lra.runs.versions import git_commit, versions
 from lra.settings import config
+from lra.training.approximation import measure_approximation
 from lra.training.curves import read_curves
 from lra.training.run import RunOutcome
 from lra.types import Batch, UserError

@@ -9,23 +9,23 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from lra import build
+from lra import from_config
 from lra.base.command_line import command, is_typed, override, typed_config_dirs, typed_overrides
 from lra.base.text import visible, visible_lines
-from lra.results.reference import (
+from lra.runs.files import CURVE, METRICS, RESULT
+from lra.runs.published_numbers import (
     TOLERANCE_POINTS,
     deviations_from_paper,
     paper_accuracy,
     published_accuracy_for,
     shorten,
 )
-from lra.results.tables import TextTable, with_verdict
-from lra.runs.files import CURVE, METRICS, RESULT
 from lra.runs.record_words import method_column, steps_text
 from lra.runs.reference_curves import place_of, published_curves
 from lra.runs.schema import MIXERS, Record
 from lra.settings.config import load_config
 from lra.terminal.fit_table import print_text_table
+from lra.terminal.text_table import TextTable, with_verdict
 from lra.training.curves import read_curves
 
 OF_METHOD = ("attention.", "mixer.", "model.", "protocol.")  # groups whose options are the method's own
@@ -148,8 +148,10 @@ def print_predictions(console: Console, cfg: DictConfig, folder: Path, count: in
         return
     import torch
 
-    data, model = build.build_data(cfg), build.build_trained_model(cfg, folder)
-    codec = build.build_codec(load_config("train", [f"task='{cfg.task.name}'"]))  # a stored configuration has no codec
+    data, model = from_config.build_data(cfg), from_config.build_trained_model(cfg, folder)
+    codec = from_config.build_codec(
+        load_config("train", [f"task='{cfg.task.name}'"])
+    )  # a stored configuration has no codec
     batch = next(iter(data.test_dataloader()))
     with torch.inference_mode(), torch.compiler.set_stance("force_eager"):
         guesses = model.eval()(batch.tokens, batch.valid).argmax(1).tolist()

@@ -41,9 +41,9 @@ def jobs_elsewhere(words: list[str]) -> list[Job]:
 
 def print_jobs(jobs: list[Job]) -> None:
     """Print the table of the runs that a sweep has begun."""
-    from lra.results.tables import TextTable
     from lra.terminal.console import make_console
     from lra.terminal.fit_table import print_text_table
+    from lra.terminal.text_table import TextTable
 
     shared = set.intersection(*(set(job.overrides) for job in jobs))
     table = TextTable(

@@ -1,9 +1,9 @@
 """The promises of every attention backend, for each file in conf/attention under each protocol.
 
-The promises themselves are in `lra.testing`, where `lra check` finds them too. A backend with a YAML file is tested
-without another edit here, but a file in tests/reference must have its slow twin under the same name. What a backend
-says of itself (`batch_wide`, `reads_padded_length`) is compared with what it does, under every declared choice of
-every option. planted_bugs.yaml has small bugs that each promise's test must catch.
+The promises themselves are in `lra.tools.testing`, where `lra check` finds them too. A backend with a YAML file is
+tested without another edit here, but a file in tests/reference must have its slow twin under the same name. What a
+backend says of itself (`batch_wide`, `reads_padded_length`) is compared with what it does, under every declared choice
+of every option. planted_bugs.yaml has small bugs that each promise's test must catch.
 """
 
 from itertools import product
@@ -17,8 +17,8 @@ from lra.attention.base import AttentionDims, options_of
 from lra.base.arguments import choices_of
 from lra.base.paths import conf_names, read_choice
 from lra.settings.declared import declared_types
-from lra.testing import contract
-from lra.testing.subjects import HEAD_DIM, HEADS, AttentionSubject
+from lra.tools.testing import contract
+from lra.tools.testing.subjects import HEAD_DIM, HEADS, AttentionSubject
 from lra.types import UserError
 from tests.reference import twin
 

@@ -9,7 +9,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from lra.attention.base import AttentionDims
-from lra.testing.contract import FORMS
+from lra.tools.testing.contract import FORMS
 from tests.attention.test_contract import CHOICES, mix
 
 LENGTH = 2048  # the tensors that grow with the length alone have at most 512 entries for each position

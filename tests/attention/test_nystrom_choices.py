@@ -4,8 +4,8 @@ import pytest
 import torch
 
 from lra.base.arguments import WrongValueError
-from lra.diagnosis.approximation import approximation_error
 from lra.ops.landmarks import cluster_means
+from lra.training.approximation import approximation_error
 from lra.types import UserError
 from tests.attention.test_contract import backend, inputs, mix, settings
 from tests.reference import attention as reference

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from lra import build
+from lra import from_config
 from lra.settings import config
 from lra.types import UserError
 from tests.attention.test_contract import backend, inputs
@@ -44,7 +44,7 @@ def test_only_kernel_3_leaves_padding_out_if_so_chosen():
 
 def test_the_packed_form_has_no_padding_to_read_so_it_is_not_used():
     cfg = config.load_config("train", [*TRAIN, "attention.masking=kernel_3"])
-    model = build.build_model(cfg)
+    model = from_config.build_model(cfg)
     tokens = torch.randint(1, 16, (2, 1, 256))
     tokens[:, :, 100:] = 0
     padded = model(tokens, tokens != 0, packed=False)

@@ -8,8 +8,8 @@ import torch
 from hydra.utils import instantiate
 
 from lra.base.arguments import WrongValueError
-from lra.testing import contract
-from lra.testing.subjects import HEADS, AttentionSubject
+from lra.tools.testing import contract
+from lra.tools.testing.subjects import HEADS, AttentionSubject
 from lra.types import UserError
 from tests.attention.test_contract import backend, inputs, settings
 from tests.reference import twin

@@ -8,7 +8,7 @@ import pytest
 from omegaconf import OmegaConf
 
 from lra.base.command_line import command, override, typed_command, typed_overrides, typed_words
-from lra.settings.typed import read_override
+from lra.settings.override_values import read_override
 
 TEXTS = (
     *("plain", "a/b.csv", "runs/2024-01-02", "two words", " padded ", "it's (new)", 'say "hi" (now)', "a, b", "a,b"),

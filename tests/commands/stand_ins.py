@@ -86,7 +86,7 @@ REFUSED = (
     (r"against=pypi", "against=pypi "),  # the tests' environment has not the extra `peers`
     (r"^lra export$", "run= "),
     (r"^lra fill-mask$", "model= "),
-    (r"^lra fill-mask model=", "model=nystromformer-512 "),  # tests/interop/test_fill_mask.py makes a folder
+    (r"^lra fill-mask model=", "model=nystromformer-512 "),  # tests/tools/interop/test_fill_mask.py makes a folder
     (r"^lra publish$", "lra publish run_group="),
 )
 

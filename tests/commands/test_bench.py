@@ -8,10 +8,10 @@ import pytest
 import torch
 from torch.nn.functional import scaled_dot_product_attention
 
-from lra.bench.step import without_dropout
 from lra.cli import main
 from lra.settings import config
-from lra.timing.counting import count_work
+from lra.tools.bench.step import without_dropout
+from lra.training.timing.counting import count_work
 from tests.conftest import outer_environment
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from lra.bench import measure
 from lra.cli import main
+from lra.tools.bench import measure
 
 ROOT = Path(__file__).resolve().parents[2]
 SHORT = ["batch=1", "head_dim=4", "repeats=1", "threads=1"]

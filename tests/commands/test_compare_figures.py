@@ -5,7 +5,7 @@ import json
 import pytest
 
 from lra.cli import main
-from tests.results.records import make_record
+from tests.tables.records import make_record
 
 
 @pytest.mark.slow

@@ -8,8 +8,8 @@ import pytest
 import torch
 
 from lra.cli import main
-from lra.diagnosis.schema import read_diagnosis
-from lra.diagnosis.sentences import VERDICTS
+from lra.tools.diagnosis.schema import read_diagnosis
+from lra.tools.diagnosis.sentences import VERDICTS
 from lra.training.checkpoints import read_checkpoint
 from lra.types import UserError
 from tests.commands.test_cli import run
@@ -160,7 +160,7 @@ def test_it_is_logged_to_wandb_when_that_is_asked_for(trained, home, capsys, tmp
 
 @pytest.mark.slow
 def test_what_wandb_refuses_is_said_before_anything_is_measured(trained, home, refused, tmp_path, monkeypatch):
-    monkeypatch.setattr("lra.verbs.diagnose.diagnosis_of", None)
+    monkeypatch.setattr("lra.tools.verbs.diagnose.diagnosis_of", None)
     words = ("diagnose", f"run={run_of(trained)}", *FEW, f"to={tmp_path}/out", "logger=wandb")
     assert refused(*words, "logger.wandb.project=a:b").key == "logger.wandb.project"
     monkeypatch.setenv("WANDB_BASE_URL", "host")

@@ -5,7 +5,7 @@ import importlib
 import pytest
 
 from data_prep.forms import DOWNLOADED, FORMS, GENERATED
-from lra import build
+from lra import from_config
 from lra.cli import main
 from lra.settings.config import load_config
 
@@ -53,7 +53,7 @@ def test_what_is_said_of_a_task_is_what_its_source_does(task, monkeypatch):
         raise LookupError
 
     cfg = load_config("prepare", [f"task={task}", "size=full"])
-    open_source = build.build_source(cfg)
+    open_source = from_config.build_source(cfg)
     monkeypatch.setattr(importlib.import_module(open_source.func.__module__), "locate", locate)
     request = type("Request", (), {"task": task, "settings": dict(cfg.task.data), "size": "full"})
     with pytest.raises(LookupError):

@@ -96,7 +96,7 @@ def finished(tmp_path):
     """A folder with a record and other files, and what they are."""
     folder = tmp_path / "seed0"
     folder.mkdir()
-    from tests.results.records import make_record
+    from tests.tables.records import make_record
 
     files = {"result.json": json.dumps(make_record(seed=0)), "best.ckpt": "weights", "metrics.csv": "step\n"}
     for name, text in files.items():

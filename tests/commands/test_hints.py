@@ -9,7 +9,7 @@ import pytest
 import lra
 from lra.cli import main
 from lra.settings.added_keys import CALLBACKS_INSTEAD, INSTEAD
-from tests.results.records import make_record
+from tests.tables.records import make_record
 
 
 @pytest.mark.slow

@@ -6,7 +6,7 @@ import pytest
 
 from lra.cli import main
 from lra.runs.flatten_settings import hash_of
-from tests.results.records import make_record
+from tests.tables.records import make_record
 
 HOSTILE = "=cmd|x\n\\input{/etc/passwd}\n<script>alert(1)</script>[red]\x1b[31m$\\frac{"
 

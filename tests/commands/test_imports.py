@@ -8,7 +8,7 @@ import pytest
 
 from lra.base.paths import runs_dir
 from tests.conftest import ROOT
-from tests.results.records import make_record
+from tests.tables.records import make_record
 
 LIGHTNING = {"pytorch_lightning", "lightning_fabric", "tensorflow_datasets", "wandb"}
 SLOW = LIGHTNING | {"torch", "scipy.stats", "pandas"}

@@ -7,13 +7,13 @@ import pytest
 import torch
 import yaml
 
-from lra import build
+from lra import from_config
 from lra.base.paths import conf_names
 from lra.cli import main
 from lra.settings import config
 from lra.settings.stored_config import read_stored_config
-from lra.sweeps.grid import make_cells
-from lra.timing.counting import count_work
+from lra.tables.grid.cell import make_cells
+from lra.training.timing.counting import count_work
 from lra.types import UserError
 from tests.pairs import each_and_all
 
@@ -185,4 +185,4 @@ def test_a_stored_mixer_is_checked_like_an_attention(changes, kind, key, tmp_pat
 def test_a_stored_mixer_is_built_whatever_its_optimizer_was(changes, tmp_path):
     (tmp_path / "config.yaml").write_text(yaml.safe_dump(stored(changes)))
     cfg = read_stored_config(tmp_path)
-    build.build_module(cfg)
+    from_config.build_module(cfg)

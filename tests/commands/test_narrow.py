@@ -5,11 +5,11 @@ import io
 import pytest
 from rich.console import Console
 
-from lra.results.accuracy_table import accuracy_table
-from lra.results.comparison import comparison_table, contenders
-from lra.results.tables import TextTable
+from lra.tables.accuracy_table import accuracy_table
+from lra.tables.comparison import comparison_table, contenders
 from lra.terminal.fit_table import print_text_table
-from tests.results.records import make_record
+from lra.terminal.text_table import TextTable
+from tests.tables.records import make_record
 
 
 def shown(table, columns: int, most_lines: int | None = None, color: str | None = None) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from lra.cli import main
-from lra.verbs.new import WORDS, example_package
+from lra.tools.verbs.new import WORDS, example_package
 
 
 def texts(folder: Path) -> dict[str, str]:

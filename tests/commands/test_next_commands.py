@@ -12,7 +12,7 @@ from lra.training.ranks import check_launch
 from lra.training.wandb_server_and_files import sync_command
 from lra.types import UserError
 from lra.verbs.train_summary import verdict
-from tests.results.records import make_record
+from tests.tables.records import make_record
 
 TINY = ("train", "size=tiny", "recipe.steps=2", "recipe.eval_every=2", "logger=csv", "model.num_layers=1")
 PLACES = ["paths.runs='my runs'", "--config-dir", "my conf"]

@@ -10,14 +10,14 @@ import pytest
 import yaml
 from omegaconf import OmegaConf
 
-from lra import build
-from lra.build import trainer as build_trainer
+from lra import from_config
+from lra.from_config import trainer as build_trainer
 from lra.runs.flatten_settings import REMOVED
 from lra.settings import config
 from lra.settings.stored_config import read_stored_config
 from lra.terminal.errors import explain
 from lra.types import UserError
-from tests.results.records import make_record
+from tests.tables.records import make_record
 
 CHOSEN = {
     attention: [f"attention={attention}", "size=tiny"]
@@ -60,7 +60,7 @@ def read(folder: Path, settings: dict) -> str:
     (folder / "config.yaml").write_text(yaml.safe_dump(settings))
     try:
         cfg = read_stored_config(folder)
-        build.build_module(cfg).configure_optimizers()
+        from_config.build_module(cfg).configure_optimizers()
         build_trainer.build_machine(cfg)
         cfg.paths = {"data": "data"}  # the evaluating command's own
         config.store_dir(cfg)

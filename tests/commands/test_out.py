@@ -7,7 +7,7 @@ import pytest
 
 from lra.base.files import replace_text
 from lra.cli import main
-from tests.results.records import make_record
+from tests.tables.records import make_record
 
 
 @pytest.mark.parametrize("words", [("table", "show"), ("compare", "show"), ("sweep", "landmarks", "show")])

@@ -9,15 +9,15 @@ import torch
 from pytorch_lightning.callbacks import Timer
 
 from lra.cli import main
-from lra.results.accuracy_table import accuracy_table
-from lra.results.variants import group_by_variant
 from lra.settings.config import config_hash, load_config, logs_to_wandb, run_dir, settings
 from lra.settings.config_dirs import added_config_dirs
-from lra.sweeps.grid import make_cells
+from lra.tables.accuracy_table import accuracy_table
+from lra.tables.grid.cell import make_cells
+from lra.tables.variants import group_by_variant
 from lra.training.checkpoints import read_checkpoint
 from lra.training.curves import read_curves
 from tests.conftest import ROOT
-from tests.results.records import make_record
+from tests.tables.records import make_record
 from tests.training.offline_run import offline_runs
 from tests.training.test_training import same
 

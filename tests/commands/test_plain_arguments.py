@@ -5,9 +5,9 @@ import torch
 from pytorch_lightning.callbacks import Callback, Timer
 from pytorch_lightning.loggers.logger import DummyLogger
 
-from lra import build
+from lra import from_config
 from lra.attention.none import NoAttention
-from lra.build.trainer import build_callbacks, build_loggers
+from lra.from_config.trainer import build_callbacks, build_loggers
 from lra.settings.config import load_config
 
 VALUE = "{a: [1, 2], b: {c: 3}}"
@@ -43,7 +43,7 @@ def held_schedule(optimizer, *, value: object, **_: object) -> torch.optim.lr_sc
 
 
 def make_optimizer_and_schedule(cfg) -> None:
-    build.build_module(cfg).configure_optimizers()
+    from_config.build_module(cfg).configure_optimizers()
 
 
 @pytest.mark.parametrize(
@@ -68,7 +68,7 @@ def make_optimizer_and_schedule(cfg) -> None:
         ),
         (
             ("attention=none", f"attention._target_={HERE}.HeldAttention", f"+attention.value={VALUE}"),
-            build.build_model,
+            from_config.build_model,
         ),
     ],
     ids=["callback", "logger", "optimizer", "schedule", "attention"],

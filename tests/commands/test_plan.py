@@ -7,14 +7,14 @@ import time
 import pytest
 
 from lra.cli import main
-from lra.sweeps import plan as sweeps_plan
-from lra.sweeps import run_set
+from lra.tables.grid import plan as sweeps_plan
+from lra.tables.grid import run_set
 from lra.terminal import console as terminal
 from lra.terminal.console import make_console, work_progress
 from lra.types import UserError
 from tests.conftest import lra
-from tests.results.records import make_record
-from tests.sweeps.test_estimate import make_estimate
+from tests.tables.grid.test_estimate import make_estimate
+from tests.tables.records import make_record
 
 KINDS = 25
 FOUR = ("task=listops,pathfinder", "attention=full,nystrom")

@@ -3,9 +3,9 @@
 import pytest
 
 from lra.cli import main
-from lra.sweeps import processes_at_once
+from lra.tables.grid import processes_at_once
 from lra.types import UserError
-from tests.sweeps.test_estimate import make_estimate
+from tests.tables.grid.test_estimate import make_estimate
 
 TYPED = ("task=listops", "attention=full,nystrom")
 PLAN = ("table", "plan", *TYPED)
@@ -15,7 +15,7 @@ GIB = 2**30
 
 def measured_as(monkeypatch, **changed):
     estimate = make_estimate(step_seconds=0.5, **changed)
-    monkeypatch.setattr("lra.sweeps.plan.measure_each", lambda cfgs: (estimate for _ in cfgs))
+    monkeypatch.setattr("lra.tables.grid.plan.measure_each", lambda cfgs: (estimate for _ in cfgs))
 
 
 @pytest.fixture
@@ -75,7 +75,9 @@ def test_steps_that_take_long_are_not_timed_several_at_a_time(machine, capsys, m
     monkeypatch.setattr(
         processes_at_once, "steps_per_second", lambda words, number: pytest.fail("it would take minutes")
     )
-    monkeypatch.setattr("lra.sweeps.plan.measure_each", lambda cfgs: (make_estimate(step_seconds=600) for _ in cfgs))
+    monkeypatch.setattr(
+        "lra.tables.grid.plan.measure_each", lambda cfgs: (make_estimate(step_seconds=600) for _ in cfgs)
+    )
     out = plan(capsys, "workers=2")
     assert "several at a time were not measured" in out
     assert "6 cells to run" in out

@@ -9,13 +9,13 @@ import pytest
 from lra.cli import main
 from lra.runs.run_lock import RUNNER, TRAINING, lock_run
 from tests.conftest import ROOT
-from tests.results.records import make_record
+from tests.tables.records import make_record
 
 APPEND = """
 import sys
 from pathlib import Path
-from lra.runs.collect import append_new
-from tests.results.records import make_record
+from lra.runs.collection import append_new
+from tests.tables.records import make_record
 print("ready", flush=True)
 sys.stdin.readline()
 record = make_record(seed=int(sys.argv[2]))

@@ -12,12 +12,12 @@ from html.parser import HTMLParser
 import pytest
 
 from lra.data.manifest import read_manifest
-from lra.results.conditions import by_protocol_and_size
-from lra.results.page import Part, Section, notes_once, write_page
-from lra.results.tables import TextTable
-from lra.verbs.report import SCRIPT, _part, summary_table
+from lra.tables.conditions import by_protocol_and_size
+from lra.tables.verbs.report import SCRIPT, _part, summary_table
+from lra.terminal.html_page import Part, Section, notes_once, write_page
+from lra.terminal.text_table import TextTable
 from tests.conftest import lra_here
-from tests.results.records import make_record
+from tests.tables.records import make_record
 
 
 class Page(HTMLParser):
@@ -134,7 +134,7 @@ def test_a_note_is_on_the_page_once():
 
 
 def test_a_name_breaks_between_words_and_stays_text():
-    from lra.results.page import breakable
+    from lra.terminal.html_page import breakable
 
     assert breakable("nystrom (num_landmarks=<b>)") == "nystrom (num_landmarks=<wbr>&lt;b&gt;)"
 

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch.optim.lr_scheduler import CyclicLR, LambdaLR, LRScheduler
 
-from lra import build
+from lra import from_config
 from lra.base.arguments import as_typed
 from lra.settings.config import load_config
 from lra.training.schedule_check import make_checked_schedule
@@ -29,7 +29,7 @@ OWN_RATE = '+recipe.parameter_groups.biases={match: "bias$", lr: 0.5}'
 
 def groups_of(*words: str) -> list[dict]:
     cfg = load_config("train", ["size=tiny", *words])
-    return build.build_module(cfg).configure_optimizers()["optimizer"].param_groups
+    return from_config.build_module(cfg).configure_optimizers()["optimizer"].param_groups
 
 
 def peak(value: object) -> str:

@@ -10,7 +10,7 @@ from lra.base.command_line import override
 from lra.cli import main
 from lra.runs.groups import find_group, shipped_records
 from tests.commands.test_show_partly import lay
-from tests.results.records import make_record
+from tests.tables.records import make_record
 
 SHIPPED = sorted(path.name for path in shipped_records().glob("*.jsonl"))
 VERBS = (("table",), ("compare",), ("tune",), ("sweep", "landmarks"), ("sweep", "window"))

@@ -12,7 +12,7 @@ from lra.runs.failure import write_failure
 from lra.runs.run_lock import lock_run
 from lra.verbs.show_choices import differences
 from tests.conftest import cells_of
-from tests.results.records import make_record
+from tests.tables.records import make_record
 from tests.test_conf_folders import write
 
 

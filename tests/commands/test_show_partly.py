@@ -8,9 +8,9 @@ import pytest
 
 from lra.base.files import NOT_WRITABLE
 from lra.cli import main
-from lra.results.accuracy_table import accuracy_table
-from lra.results.reference import TASKS
-from tests.results.records import make_record
+from lra.runs.published_numbers import TASKS
+from lra.tables.accuracy_table import accuracy_table
+from tests.tables.records import make_record
 
 
 def lay(home, group: str, records: list[dict]) -> None:
@@ -101,7 +101,7 @@ def test_a_table_is_shown_where_its_figure_cannot_be_written(home, capsys, monke
         raise OSError(error, "no", "figure.png")
 
     lay(home, "compare", [make_record("listops", name, seed=0) for name in ("full", "nystrom")])
-    monkeypatch.setattr("lra.verbs.compare.plot_pareto", refuses)
+    monkeypatch.setattr("lra.tables.verbs.compare.plot_pareto", refuses)
     out = show(capsys, "compare", "show").out
     assert "nystrom" in out
     assert f"no figure compare-listops: {home}/compare cannot be written" in " ".join(out.split())

@@ -6,7 +6,7 @@ import pytest
 
 from lra.cli import main
 from tests.commands.test_show_lists import runs as runs  # a finished run of two numbers of landmarks, and others
-from tests.results.records import make_record
+from tests.tables.records import make_record
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from lra import build
+from lra import from_config
 from lra.cli import main
 from lra.settings.stored_config import read_stored_config
 from lra.types import UserError
@@ -102,7 +102,7 @@ def test_a_pickle_is_not_loaded_through_any_node_that_is_built(foreign, node):
 
 def build_all(cfg) -> None:
     """What lra evaluate builds."""
-    build.build_module(cfg).configure_optimizers()
+    from_config.build_module(cfg).configure_optimizers()
 
 
 @pytest.mark.parametrize(

@@ -11,12 +11,12 @@ import pytest
 from rich.console import Console
 
 from lra.cli import main
-from lra.results.conditions import MARKS
-from lra.results.tables import TextTable
+from lra.tables.conditions import MARKS
 from lra.terminal import console
 from lra.terminal.console import make_console
 from lra.terminal.errors import explain
 from lra.terminal.fit_table import print_text_table
+from lra.terminal.text_table import TextTable
 from lra.training.module import NonFiniteLossError
 from lra.types import UserError
 from tests.conftest import outer_environment
@@ -134,7 +134,7 @@ sys.exit(main())
 @pytest.mark.some_in_ci(4)
 @pytest.mark.parametrize(
     "modules",
-    ["lra.cli", "lra.verbs.train", "hydra", "lra.terminal.errors", "omegaconf", "lra.build", "torch", "rich.text",
+    ["lra.cli", "lra.verbs.train", "hydra", "lra.terminal.errors", "omegaconf", "lra.from_config", "torch", "rich.text",
      "hydra,rich.console", "lra.base.paths,rich,rich.text"],
 )  # fmt: skip
 def test_ctrl_c_while_starting_shows_no_traceback(home, modules):

@@ -6,7 +6,7 @@ import pytest
 from rich.console import Console
 
 from lra.verbs.train_summary import print_curve, verdict
-from tests.results.records import PAPER_STEPS, make_record, with_setting
+from tests.tables.records import PAPER_STEPS, make_record, with_setting
 from tests.test_conf import STEPS
 
 

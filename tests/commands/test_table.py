@@ -9,7 +9,7 @@ import pytest
 from lra.cli import main
 from tests.conftest import lra, lra_here
 from tests.disturbance import disturbed, steps
-from tests.results.records import make_record
+from tests.tables.records import make_record
 
 GRID = ("size=tiny", "task=listops", "attention=nystrom", "recipe.steps=2", "recipe.eval_every=2", "logger=csv")
 

@@ -10,10 +10,10 @@ import pytest
 from lra.base.signals import Stopped
 from lra.cli import main
 from lra.runs.failure import read_failure
-from lra.sweeps import runner
-from lra.sweeps.grid import make_cells
+from lra.tables.grid import runner
+from lra.tables.grid.cell import make_cells
 from tests.conftest import lra_here
-from tests.sweeps.trials import WORDS, finish
+from tests.tables.grid.trials import WORDS, finish
 
 BUDGET = 4
 DEV = {0: 0.30, 1: 0.42, 2: 0.42, 3: 0.25}  # dev accuracy of each trial; those of full are 0.05 lower
@@ -41,7 +41,9 @@ def trained(home, monkeypatch):
         return 0, ""
 
     monkeypatch.setattr(runner, "_train", train)
-    monkeypatch.setattr("lra.verbs.tune.plot_tuning", lambda searches, path, title: path)  # drawing takes a second
+    monkeypatch.setattr(
+        "lra.tables.verbs.tune.plot_tuning", lambda searches, path, title: path
+    )  # drawing takes a second
     return done
 
 
@@ -116,7 +118,7 @@ def test_a_part_of_a_published_file_does_not_replace_its_figure(trained, home, m
     tune(capsys)
     assert main(["publish", "run_group=tune", "name=search", "dirty=true"]) == 0
     drawn = []
-    monkeypatch.setattr("lra.verbs.tune.plot_tuning", lambda searches, path, title: drawn.append(path) or path)
+    monkeypatch.setattr("lra.tables.verbs.tune.plot_tuning", lambda searches, path, title: drawn.append(path) or path)
     tune(capsys, "show", "run_group=published/search.jsonl")
     assert drawn == [home / "published/search-tune-listops.png"]
     words = [word for word in WORDS if not word.startswith("attention=")]

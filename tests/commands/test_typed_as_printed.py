@@ -9,7 +9,7 @@ import pytest
 from lra.base.command_line import override
 from lra.cli import main
 from tests.commands.test_show_partly import lay
-from tests.results.records import make_record
+from tests.tables.records import make_record
 from tests.test_find_run import make
 
 ODD = ("it's (new)", 'say "hi"', "a, b", "$HOME [1]")

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from omegaconf import OmegaConf
 
-from lra import build
+from lra import from_config
 from lra.base.paths import conf_names
 from lra.data.codec import images
 from lra.settings import config
@@ -16,12 +16,12 @@ PIXELS = ("image", "pathfinder", "pathx")
 @pytest.mark.parametrize("task", conf_names("task"))
 def test_a_task_has_a_codec_and_a_source(task):
     cfg = config.load_config("train", [f"task={task}", "size=tiny"])
-    codec = build.build_codec(cfg)
+    codec = from_config.build_codec(cfg)
     stored = np.full(16, 7, np.uint8)
     assert [image.shape for image in images(codec, [stored])] == ([(4, 4)] if task in PIXELS else [])
     assert codec.draw([stored] * cfg.task.spec.num_sequences, {})
     assert codec.version.count(".") == 2
-    assert callable(build.build_source(cfg))
+    assert callable(from_config.build_source(cfg))
 
 
 def test_neither_is_among_the_settings_that_move_a_number():
@@ -35,6 +35,6 @@ def test_a_file_without_them_is_one_line():
     for key in ("codec", "open_source"):
         del cfg.task[key]
     with pytest.raises(UserError, match="task=listops has no codec:"):
-        build.build_codec(cfg)
+        from_config.build_codec(cfg)
     with pytest.raises(UserError, match="task=listops has no open_source:"):
-        build.build_source(cfg)
+        from_config.build_source(cfg)

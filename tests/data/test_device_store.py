@@ -11,7 +11,7 @@ from lightning_fabric.utilities import move_data_to_device
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-from lra import build
+from lra import from_config
 from lra.data import loader
 from lra.data.datamodule import StoreDataModule
 from lra.data.loader import Collator, EvalLoader, TrainLoader, device_collators
@@ -44,11 +44,11 @@ def make_store(folder, spec, *, first_id: int, longest: int, same: bool = False,
 def data_of(task: str, tmp_path, *words: str) -> StoreDataModule:
     words = (f"task={task}", "size=tiny", "recipe.batch_size=16", f"paths.data={tmp_path}", *words)
     cfg = config.load_config("train", words)
-    folder, spec = config.store_dir(cfg), build.build_spec(cfg)
+    folder, spec = config.store_dir(cfg), from_config.build_spec(cfg)
     if not folder.exists():
         longest = spec.seq_len if task in SAME_LENGTH else cfg.task.data.max_length
         make_store(folder, spec, first_id=FIRST_ID[task], longest=longest, same=task in SAME_LENGTH)
-    return build.build_datamodule(cfg)
+    return from_config.build_datamodule(cfg)
 
 
 def attach(data, *, rank: int = 0, world_size: int = 1, device: torch.device = CPU):

@@ -3,15 +3,15 @@
 import numpy as np
 import pytest
 
-from lra import build
+from lra import from_config
 from lra.data import listops
 from lra.data.writer import write_store
-from lra.results.reference import published_accuracy_for
-from lra.results.variants import group_by_variant
+from lra.runs.published_numbers import published_accuracy_for
 from lra.settings import config
+from lra.tables.variants import group_by_variant
 from lra.types import UserError
 from tests.commands.test_cli import run
-from tests.results.records import make_record
+from tests.tables.records import make_record
 
 EXPRESSIONS = ("[MAX 4 [MED 7 2 9 ] 0 ]", "[SM 9 8 7 ]", "5", "[MIN [MIN [MIN 3 ] ] ]")
 WITHOUT = ("[MAX 4 [MED 7 2 9 0", "[SM 9 8 7", "5", "[MIN [MIN [MIN 3")
@@ -34,8 +34,8 @@ def data(tmp_path, monkeypatch):
         splits = {"train": 3 * examples, "dev": examples[::-1], "test": examples}
         if not config.store_dir(cfg).exists():
             kinds = {"dtype": np.uint8, "max_length": 2000, "first_id": 0, "facts": FACTS, "started": 0.0}
-            write_store(config.store_dir(cfg), build.build_spec(cfg), splits, **kinds)
-        return build.build_datamodule(cfg)
+            write_store(config.store_dir(cfg), from_config.build_spec(cfg), splits, **kinds)
+        return from_config.build_datamodule(cfg)
 
     return make
 

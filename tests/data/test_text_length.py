@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from lra import build
+from lra import from_config
 from lra.data.writer import write_store
 from lra.settings import config
 from lra.types import UserError
@@ -20,12 +20,12 @@ def text(tmp_path, monkeypatch):
 
     def make(*words: str):
         cfg = config.load_config("train", ["task=text", *words])
-        spec, folder = build.build_spec(cfg), config.store_dir(cfg)
+        spec, folder = from_config.build_spec(cfg), config.store_dir(cfg)
         examples = [([np.arange(length) % 251], number % 2) for number, length in enumerate(LENGTHS)]
         splits = {"train": 3 * examples, "test": examples}
         if not folder.exists():
             write_store(folder, spec, splits, dtype=np.uint8, max_length=4000, first_id=1, facts=FACTS, started=0.0)
-        return build.build_datamodule(cfg)
+        return from_config.build_datamodule(cfg)
 
     return make
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from lra import build
+from lra import from_config
 from lra.cli import main
 from lra.data.manifest import MANIFEST
 from lra.data.store import open_store
@@ -27,6 +27,6 @@ def prepare(tmp_path, monkeypatch, capsys):
             return err
         folder = tmp_path / "data/stores" / task / size
         cfg = config.load_config("prepare", [f"task={task}", f"size={size}"])
-        return json.loads((folder / MANIFEST).read_text()), open_store(folder, build.build_spec(cfg)).splits
+        return json.loads((folder / MANIFEST).read_text()), open_store(folder, from_config.build_spec(cfg)).splits
 
     return run

@@ -13,7 +13,7 @@ from data_prep.listops import tsv
 from data_prep.pathfinder import source as pathfinder_source
 from data_prep.retrieval import source as retrieval_source
 from data_prep.text import source as text_source
-from lra import build
+from lra import from_config
 from lra.base.files import sha256
 from lra.cli import main
 from lra.data.listops import encode
@@ -209,9 +209,9 @@ def test_a_source_with_less_serves_only_the_protocol_that_needs_no_more(prepare,
     key, _, value = word.removeprefix("protocol.").partition("=")
     assert {name: str(only) for name, only in manifest["source"]["requires"].items()} == {key: value}
     with pytest.raises(UserError) as refused:
-        build.build_datamodule(config.load_config("train", [f"task={task}"]))
+        from_config.build_datamodule(config.load_config("train", [f"task={task}"]))
     assert (refused.value.key, str(refused.value.right)) == (f"protocol.{key}", value)
-    assert build.build_datamodule(config.load_config("train", [f"task={task}", word, "recipe.batch_size=1"]))
+    assert from_config.build_datamodule(config.load_config("train", [f"task={task}", word, "recipe.batch_size=1"]))
 
 
 @pytest.mark.slow

@@ -7,11 +7,11 @@ import tensorflow_datasets as tfds
 from data_prep.archives import write_tar
 from data_prep.image.source import write_stand_in as write_images
 from data_prep.text.source import write_stand_in as write_reviews
-from lra import build
+from lra import from_config
 from lra.base.paths import conf_names
-from lra.build import datasets
 from lra.data.image import encode as encode_image
 from lra.data.listops import encode as encode_expression
+from lra.from_config import datasets
 from lra.settings import config
 from lra.types import UserError
 
@@ -48,7 +48,7 @@ def test_a_configuration_is_described_without_its_data(tmp_path, name):
     info = tfds.builder(f"lra/{name}", data_dir=str(tmp_path)).info
     task = name.split("_")[0]
     cfg = config.load_config("prepare", [f"task={task}"])
-    assert info.full_name == f"lra/{name}/{build.build_codec(cfg).version}"
+    assert info.full_name == f"lra/{name}/{from_config.build_codec(cfg).version}"
     assert "Long Range Arena" in info.citation
     assert info.homepage.startswith("https://")
     assert info.description
@@ -94,7 +94,7 @@ def test_what_is_there_is_not_made_again(load, tmp_path, monkeypatch):
     rows, info = load("lra/text_tiny", split="train[:10]", with_info=True)
     assert len(rows) == 10
     assert info.splits["train"].num_examples == 256
-    monkeypatch.setattr(build, "build_source", None)
+    monkeypatch.setattr(from_config, "build_source", None)
     assert len(load("lra/text_tiny", split="test")) == 64
     assert len(tfds.data_source("lra/text_tiny", split="test", data_dir=str(tmp_path / "tfds"))) == 64
 

@@ -15,8 +15,8 @@ from pathlib import Path
 from hydra.errors import ConfigCompositionException
 from omegaconf.errors import OmegaConfBaseException
 
-from lra.build import build_model
 from lra.cli import VERBS, main
+from lra.from_config import build_model
 from lra.runs.record import parse_record
 from lra.settings.config import config_hash, load_config
 from lra.terminal.errors import explain

@@ -5,7 +5,7 @@ import tomllib
 import yaml
 
 import lra
-from lra.results.display_names import bibliography
+from lra.terminal.display_names import bibliography
 from tests.conftest import ROOT
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))

@@ -1,6 +1,6 @@
 """The promises of every sequence mixer, for each file in conf/mixer.
 
-The promises themselves are in `lra.testing`, where `lra check` finds them too. A mixer with a YAML file is tested
+The promises themselves are in `lra.tools.testing`, where `lra check` finds them too. A mixer with a YAML file is tested
 without another edit here, but a file in tests/reference must have its slow twin under the same name.
 """
 
@@ -10,14 +10,14 @@ import pytest
 import torch
 from hydra.utils import get_object
 
-from lra import build
+from lra import from_config
 from lra.base.arguments import as_typed
 from lra.base.paths import conf_names, read_choice
 from lra.model.mixer import MixerDims, SequenceMixer
 from lra.settings import config
 from lra.settings.declared import declared_types
-from lra.testing import contract
-from lra.testing.subjects import HEADS, MixerSubject
+from lra.tools.testing import contract
+from lra.tools.testing.subjects import HEADS, MixerSubject
 from tests.attention.test_contract import words_of
 from tests.reference import twin
 
@@ -47,7 +47,7 @@ def subject(name: str, words: tuple[str, ...]) -> MixerSubject:
         knobs |= {"backend": cfg.attention.name, "heads": HEADS}
 
     def make(dims: MixerDims) -> SequenceMixer:
-        return next(build.build_mixers(cfg)(dims, 1))
+        return next(from_config.build_mixers(cfg)(dims, 1))
 
     return MixerSubject(make, knobs)
 
@@ -75,7 +75,7 @@ def test_neither_other_examples_of_the_batch_nor_padding_at_the_end_matter(name,
 def test_ignores_says_which_options_of_the_encoder_have_no_effect(name, option):
     words = ("attention=full",) if name == config.ATTENTION else ()
     dims = {"width": 16, "num_heads": 2, "head_dim": 8, "max_seq_len": 17, "dropout": 0.0}
-    make = build.build_mixers(config.load_config("train", [f"mixer={name}", *words]))
+    make = from_config.build_mixers(config.load_config("train", [f"mixer={name}", *words]))
     mixers = []
     for value in (dims[option], 2 * dims[option]):
         torch.manual_seed(0)

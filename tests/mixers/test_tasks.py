@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch.nn.functional import cross_entropy
 
-from lra import build
+from lra import from_config
 from lra.settings import config
 from tests.mixers.test_contract import NAMES
 from tests.pairs import each_and_all
@@ -17,11 +17,11 @@ def model_and_batch(task: str, mixer: str, protocol: str, *words: str):
     cfg = config.load_config(
         "train", [f"task={task}", f"mixer={mixer}", f"protocol={protocol}", "size=tiny", "model.dropout=0", *words]
     )
-    spec = build.build_spec(cfg)
+    spec = from_config.build_spec(cfg)
     tokens = torch.randint(1, min(16, spec.vocab_size), (3, spec.num_sequences, spec.seq_len))
     tokens[0, :, 100:] = 0
     tokens[1, :, ::3] = 0
-    return build.build_model(cfg), tokens, tokens != 0 if cfg.task.mask_zero else None
+    return from_config.build_model(cfg), tokens, tokens != 0 if cfg.task.mask_zero else None
 
 
 @pytest.mark.some_fast(6)

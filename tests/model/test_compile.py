@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
-from lra import build
+from lra import from_config
 from lra.settings import config
 from tests.attention.test_contract import NAMES
 from tests.pairs import each_once
@@ -42,7 +42,7 @@ def model_and_batch(task: str, attention: str) -> tuple[nn.Module, tuple[Tensor,
     words = [f"task={task}", f"attention={attention}", "size=tiny", "model.dropout=0", "protocol=clean"]
     words += ["attention.attention_dropout=0"] if attention == "full" else []
     cfg = config.load_config("train", [*words, "model.num_layers=1"])
-    spec, model = build.build_spec(cfg), build.build_model(cfg).train()
+    spec, model = from_config.build_spec(cfg), from_config.build_model(cfg).train()
     tokens = torch.randint(1, 16, (2, spec.num_sequences, spec.seq_len))
     tokens[0, :, 100:] = 0
     return model, (tokens, tokens != 0 if cfg.task.mask_zero else None)
@@ -77,7 +77,7 @@ def test_the_setting_reaches_the_model(monkeypatch):
     monkeypatch.setattr(torch.nn.Module, "compile", lambda self, **how: asked.append(how))
     for words in ([], ["compile=true"]):
         cfg = config.load_config("train", ["size=tiny", *words])
-        build.build_module(cfg)
+        from_config.build_module(cfg)
     assert len(asked) == 1, "off by default"
 
 

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch.nn.functional import cross_entropy
 
-from lra import build
+from lra import from_config
 from lra.base.paths import conf_names
 from lra.settings import config
 from lra.training.compiled import GRAPH_MODES
@@ -25,9 +25,9 @@ def test_the_mode_reaches_torch_and_the_hash(monkeypatch, typed, mode):
     asked = []
     monkeypatch.setattr(torch.nn.Module, "compile", lambda self, **how: asked.append(how))
     plain, compiled = (config.load_config("train", ["size=tiny", f"compile={word}"]) for word in ("false", typed))
-    build.build_module(plain)
+    from_config.build_module(plain)
     assert not asked
-    build.build_module(compiled)
+    from_config.build_module(compiled)
     assert asked == [{"fullgraph": True, "dynamic": False, "mode": mode}], "a break in the graph is an error"
     assert config.settings(compiled)["trainer"]["compile"] == (mode or True)
     assert config.config_hash(compiled) != config.config_hash(plain)
@@ -65,7 +65,7 @@ def test_attentions_that_draw_on_the_host_can_be_evaluated(monkeypatch, words):
     for word in ("false", "true"):
         torch.manual_seed(0)
         cfg = config.load_config("train", ["size=tiny", "model.num_layers=1", f"compile={word}", *words])
-        model = build.build_module(cfg).model.eval()
+        model = from_config.build_module(cfg).model.eval()
         with torch.no_grad():
             outs.append(model(tokens, tokens != 0))
     torch.testing.assert_close(*outs, rtol=1e-4, atol=1e-5)
@@ -77,7 +77,7 @@ def losses(words: list[str], *, steps: int) -> list[torch.Tensor]:
         "train", ["size=tiny", "model.dropout=0", "model.num_layers=1", "model.packed=false", *words]
     )
     torch.manual_seed(0)
-    module, spec = build.build_module(cfg), build.build_spec(cfg)
+    module, spec = from_config.build_module(cfg), from_config.build_spec(cfg)
     optimizer = module.make_optimizer()
     shape = (4, spec.num_sequences, spec.seq_len)
     batches = torch.randint(1, 16, (steps, *shape)).unbind(0)

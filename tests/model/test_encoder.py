@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from lra import build
+from lra import from_config
 from lra.base.paths import conf_dir, conf_names
 from lra.model.classifier import count_parameters
 from lra.model.pooling import MaskedMean
@@ -41,7 +41,7 @@ def cfg_of(*overrides: str):
 @pytest.mark.parametrize("task, attention, parameters", RELEASED)
 def test_parameters_equal_the_released_models(task, attention, parameters):
     cfg = cfg_of(f"task={task}", f"attention={attention}")
-    assert count_parameters(build.build_model(cfg)) == parameters
+    assert count_parameters(from_config.build_model(cfg)) == parameters
 
 
 # The switches of a model that is the plain one.
@@ -55,7 +55,7 @@ def test_outputs_and_gradients_equal_the_model_as_the_paper_wrote_it(protocol):
     """With the paper's switches the plain model is the same function; with clean ones it is not."""
     torch.manual_seed(0)
     cfg = cfg_of("size=tiny", f"protocol={protocol}", "model.dropout=0.0")
-    model = build.build_model(cfg).double()
+    model = from_config.build_model(cfg).double()
     plain = PlainClassifier(vocab=32, length=256, classes=10, dropout=0.0).double()
     plain.take_weights(model)
     tokens = torch.randint(1, 16, (3, 1, 256))
@@ -74,7 +74,7 @@ def test_outputs_and_gradients_equal_the_model_as_the_paper_wrote_it(protocol):
 
 @pytest.mark.parametrize("attention", ["full", "nystrom"])
 def test_padding_content_and_an_all_padding_row_through_the_whole_model(attention):
-    model = build.build_model(cfg_of("size=tiny", f"attention={attention}")).eval()
+    model = from_config.build_model(cfg_of("size=tiny", f"attention={attention}")).eval()
     tokens = torch.randint(1, 16, (3, 1, 256))
     valid = torch.rand(3, 1, 256) < 0.6
     valid[2] = False
@@ -84,7 +84,7 @@ def test_padding_content_and_an_all_padding_row_through_the_whole_model(attentio
 
 
 def test_retrieval_sees_both_documents_and_their_order():
-    model = build.build_model(cfg_of("task=retrieval", "size=tiny", "protocol=clean")).eval()
+    model = from_config.build_model(cfg_of("task=retrieval", "size=tiny", "protocol=clean")).eval()
     tokens = torch.randint(1, 257, (2, 2, 256))
     assert not torch.allclose(model(tokens, None), model(tokens.flip(1), None))
     mixed = tokens.clone()
@@ -93,7 +93,7 @@ def test_retrieval_sees_both_documents_and_their_order():
 
 
 def test_embeddings_start_as_the_released_code_has_them():
-    model = build.build_model(cfg_of())
+    model = from_config.build_model(cfg_of())
     for table in (model.encoder.embedding.token.weight, model.encoder.embedding.position):
         assert table.std().item() == pytest.approx(0.02, rel=0.1)
     bound = 1 / math.sqrt(64)
@@ -111,7 +111,7 @@ def test_pooling_divides_by_what_its_name_says(over, expected):
 
 
 def test_attention_computes_in_float32_under_mixed_precision():
-    model = build.build_model(cfg_of("size=tiny")).eval()
+    model = from_config.build_model(cfg_of("size=tiny")).eval()
     seen = []
     backend = model.encoder.blocks[0].mixer.backend
     backend.register_forward_hook(lambda module, inputs, output: seen.append((inputs[0].dtype, output.dtype)))

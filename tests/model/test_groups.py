@@ -6,9 +6,9 @@ Small bugs that each test must catch stand in tests/attention/planted_bugs.yaml.
 import pytest
 import torch
 
-from lra import build
+from lra import from_config
 from lra.settings import config
-from lra.testing import contract
+from lra.tools.testing import contract
 from tests.attention.test_contract import NAMES, subject
 from tests.reference.model import PlainClassifier
 
@@ -24,7 +24,7 @@ def model_of(*words: str):
     """A model in float64 without dropout whose weights are large enough for the constants to matter."""
     torch.manual_seed(0)
     cfg = config.load_config("train", ["size=tiny", "model.dropout=0.0", *words])
-    model = build.build_model(cfg).double()
+    model = from_config.build_model(cfg).double()
     for parameter in model.parameters():
         parameter.data.add_(torch.randn_like(parameter), alpha=0.1)
     return model

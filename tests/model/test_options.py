@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from lra import build
+from lra import from_config
 from lra.model.classifier import count_parameters
 from lra.model.pooling import FirstVector, make_pooling
 from lra.settings import config
@@ -11,7 +11,7 @@ from lra.settings import config
 
 def model_of(*words: str):
     torch.manual_seed(0)
-    return build.build_model(config.load_config("train", ["size=tiny", "model.dropout=0.0", *words])).double()
+    return from_config.build_model(config.load_config("train", ["size=tiny", "model.dropout=0.0", *words])).double()
 
 
 def ragged():

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from lra import build
+from lra import from_config
 from lra.packed import encoder_forms
 from lra.settings import config
 from tests.attention.test_contract import CELLS
@@ -40,7 +40,7 @@ def test_packed_equals_padded(cell, task):
     words = [f"task={task}", f"attention={attention}", f"protocol={protocol}", "size=tiny", "model.dropout=0"]
     if attention == "full":
         words.append("attention.attention_dropout=0")
-    model = build.build_model(config.load_config("train", words)).double()
+    model = from_config.build_model(config.load_config("train", words)).double()
     for parameter in model.parameters():  # gains other than 1 and shifts other than 0
         parameter.data.add_(torch.randn_like(parameter), alpha=0.1)
     tokens, valid = batch_of(task, protocol)
@@ -51,7 +51,7 @@ def test_packed_equals_padded(cell, task):
 
 
 def test_on_a_cpu_the_real_tokens_alone_are_computed(monkeypatch):
-    model = build.build_model(config.load_config("train", ["size=tiny", "model.num_layers=1"]))
+    model = from_config.build_model(config.load_config("train", ["size=tiny", "model.num_layers=1"]))
     seen = []
     monkeypatch.setattr(encoder_forms, "transform_packed", lambda block, x, packing, masks: seen.append(x.shape) or x)
     tokens, valid = batch_of("listops", "paper")
@@ -60,7 +60,7 @@ def test_on_a_cpu_the_real_tokens_alone_are_computed(monkeypatch):
 
 
 def test_dropout_repeats_with_the_generator_and_stops_in_evaluation():
-    model = build.build_model(config.load_config("train", ["size=tiny"])).train()
+    model = from_config.build_model(config.load_config("train", ["size=tiny"])).train()
     tokens, valid = batch_of("listops", "paper")
 
     def logits(seed):

@@ -12,7 +12,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 import lra
-from lra import build
+from lra import from_config
 from lra.base.paths import conf_names
 from lra.settings.config import load_config
 
@@ -53,7 +53,9 @@ def two_threads() -> Iterator[None]:
 
 def model_of(method: str, protocol: str, *words: str):
     torch.manual_seed(0)
-    return build.build_model(load_config("train", ["task=listops", method, f"protocol={protocol}", *words])).train()
+    return from_config.build_model(
+        load_config("train", ["task=listops", method, f"protocol={protocol}", *words])
+    ).train()
 
 
 def tokens_of(*lengths: int) -> tuple[torch.Tensor, torch.Tensor]:

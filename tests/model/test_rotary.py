@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from lra.build import build_model
+from lra.from_config import build_model
 from lra.model.self_attention import rotate
 from lra.settings.config import load_config
 from lra.types import UserError

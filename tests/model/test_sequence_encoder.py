@@ -9,7 +9,7 @@ import torch
 
 import lra
 from lra.base.paths import conf_names
-from lra.model import SequenceEncoder
+from lra.tools.sequence_encoder import SequenceEncoder
 from tests.conftest import ROOT
 
 LENGTH, DIMS, WIDTH = 23, 5, 16
@@ -206,7 +206,7 @@ def test_neither_hydra_nor_lightning_is_needed():
     absent = ("hydra", "omegaconf", "pytorch_lightning", "lightning_fabric", "torchmetrics", "wandb")
     code = (
         f"import sys\nfor name in {absent}:\n    sys.modules[name] = None\n"
-        "import torch\nfrom lra.model import SequenceEncoder\n"
+        "import torch\nfrom lra.tools.sequence_encoder import SequenceEncoder\n"
         "encoder = SequenceEncoder.build(embed_dim=3, hidden_size=8, num_heads=2)\n"
         "print(*encoder(torch.zeros(2, 60, 3)).shape)\n"
     )

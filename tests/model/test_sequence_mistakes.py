@@ -5,7 +5,7 @@ import torch
 
 import lra
 from lra.base.arguments import WrongValueError
-from lra.model import SequenceEncoder
+from lra.tools.sequence_encoder import SequenceEncoder
 from tests.model.test_sequence_encoder import DIMS, LENGTH, encoder_of
 
 

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from lra import build
+from lra import from_config
 from lra.base.paths import conf_names
 from lra.settings import config
 from lra.types import UserError
@@ -11,7 +11,7 @@ from tests.model.test_packed import batch_of
 
 
 def model_of(name: str, *words: str):
-    made = build.build_model(
+    made = from_config.build_model(
         config.load_config("train", ["task=listops", "size=tiny", f"attention={name}", "model.dropout=0", *words])
     ).double()
     return made.eval()

@@ -7,7 +7,6 @@ import torch
 from torch import nn
 from torch.nn.functional import conv2d, gelu, layer_norm, linear, scaled_dot_product_attention
 
-from lra.model import SequenceEncoder
 from lra.ops import attention_by_sequence, dropout_masks
 from lra.ops.attention_by_sequence import dropout_attention
 from lra.ops.banded_convolution import convolve
@@ -16,6 +15,7 @@ from lra.ops.packing import Packing, mix_by_sequence
 from lra.packed import chunks
 from lra.packed.layers import embed, feed_forward_residual, norm_linear, norm_sum, project_residual
 from lra.packed.nystrom import add_convolution, add_convolution_backward
+from lra.tools.sequence_encoder import SequenceEncoder
 
 TOKENS, WIDTH, HIDDEN = 50, 8, 12
 

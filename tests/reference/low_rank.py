@@ -1,4 +1,4 @@
-"""Slow twins of the ranks and low-rank approximations of lra.diagnosis, entry by entry and from the definitions."""
+"""Slow twins of the ranks and low-rank approximations of lra.tools.diagnosis, entry by entry, from the definitions."""
 
 import math
 

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 import lra
-from lra.build import build_model
+from lra.from_config import build_model
 from lra.settings.config import config_hash, load_config
 from lra.settings.overrides import check_overrides
 from lra.settings.unused_options import has_effect

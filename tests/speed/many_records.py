@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from lra.results.reference import TASKS
+from lra.runs.published_numbers import TASKS
 from lra.runs.record import pack_correct
-from tests.results.records import make_record, with_setting
+from tests.tables.records import make_record, with_setting
 
 METHODS = ("full", "nystrom", "linformer", "performer", "reformer", "none", "local", "linear", "skyformer", "average")
 RATES = (1e-4, 2e-4)

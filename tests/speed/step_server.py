@@ -10,14 +10,19 @@ import torch
 from inputs import batch_of
 from torch.nn.functional import cross_entropy
 
-from lra import build
-from lra.build import trainer as build_trainer
 from lra.training.machine import prepare_machine
 
 try:
+    from lra import from_config
+    from lra.from_config import trainer as build_trainer
+except ImportError:  # a commit from before there was lra/from_config
+    from lra.build import trainer as build_trainer
+
+    from lra import build as from_config
+try:
     from lra.settings import config
 except ImportError:  # a commit from before there was lra/settings/config.py
-    config = build
+    config = from_config
 
 
 def main(words: list[str]) -> None:
@@ -25,7 +30,7 @@ def main(words: list[str]) -> None:
     cfg = config.load_config("train", words)
     prepare_machine(build_trainer.build_machine(cfg))
     torch.manual_seed(0)
-    spec, model = build.build_spec(cfg), build.build_model(cfg).train()
+    spec, model = from_config.build_spec(cfg), from_config.build_model(cfg).train()
     optimizer, batch = torch.optim.AdamW(model.parameters(), 1e-4), batch_of(spec, cfg.recipe.batch_size)
     for _ in sys.stdin:
         began = time.perf_counter()

@@ -5,11 +5,11 @@ import statistics
 import numpy as np
 import pytest
 
-from lra import build
-from lra.build import trainer as build_trainer
+from lra import from_config
 from lra.data.writer import write_store
+from lra.from_config import trainer as build_trainer
 from lra.settings import config
-from lra.timing.harness_step import bare_step, batches_of, dev_pass, harness_steps, medians, profile_step
+from lra.training.timing.harness_step import bare_step, batches_of, dev_pass, harness_steps, medians, profile_step
 
 pytestmark = pytest.mark.slow
 
@@ -19,7 +19,7 @@ def listops(tmp_path, monkeypatch):
     """A store of ListOps' lengths, contents at random."""
     monkeypatch.setenv("LRA_DATA_DIR", str(tmp_path))
     cfg = config.load_config("train")
-    spec, rng = build.build_spec(cfg), np.random.default_rng(0)
+    spec, rng = from_config.build_spec(cfg), np.random.default_rng(0)
     examples = [([rng.integers(1, 16, n)], n % 10) for n in rng.integers(500, 2000, 320).tolist()]
     splits = {"train": examples, "dev": examples, "test": examples[:1]}
     facts = {
@@ -33,7 +33,7 @@ def listops(tmp_path, monkeypatch):
 
 
 def made(cfg):
-    module, datamodule = build.build_module(cfg).train(), build.build_datamodule(cfg)
+    module, datamodule = from_config.build_module(cfg).train(), from_config.build_datamodule(cfg)
     optimizer = module.make_optimizer()
     return module, datamodule, optimizer, batches_of(datamodule, module.device)
 

@@ -7,7 +7,7 @@ import torch
 from torch.nn.functional import conv2d
 
 from lra.attention.base import AttentionDims
-from lra.build import build_method
+from lra.from_config import build_method
 from lra.ops.packing import Packing
 from lra.packed.attention_forms import attend_packed
 from lra.settings.config import load_config

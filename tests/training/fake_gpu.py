@@ -20,7 +20,7 @@ from torch.func import functional_call
 from torch.nn.functional import scaled_dot_product_attention
 from torch.overrides import TorchFunctionMode
 
-from lra import build
+from lra import from_config
 from lra.attention.none import NoAttention
 from lra.model.self_attention import SelfAttention
 from lra.settings import config
@@ -97,7 +97,7 @@ def passes(task: str, method: str, protocol: str) -> Iterator[tuple[str, str | N
     """Compute a model's forward passes; each one's name, and its error or None."""
     cfg = config_of(task, method, protocol)
     with torch.device("meta"):
-        model = build.build_model(cfg).train()
+        model = from_config.build_model(cfg).train()
     attention = [part for part in model.modules() if isinstance(part, SelfAttention)]
     for precision, masked, attention_dtype in PASSES if attention else PASSES[:-1]:
         for part in attention:
@@ -133,7 +133,7 @@ def composed(*words: str) -> Any:
 
 def example_tokens(cfg: Any, device: torch.device) -> Tensor:
     """Make tokens, or real values, of two examples."""
-    spec, dtype = build.build_spec(cfg), torch.float if cfg.model.inputs == "values" else torch.long
+    spec, dtype = from_config.build_spec(cfg), torch.float if cfg.model.inputs == "values" else torch.long
     return torch.ones(2, spec.num_sequences, spec.seq_len, dtype=dtype, device=device)
 
 

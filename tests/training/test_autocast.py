@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
-from lra import build
+from lra import from_config
 from lra.ops.packing import Packing
 from lra.packed.attention_forms import attend_packed
 from lra.settings import config
@@ -41,7 +41,7 @@ def model_of(method: str) -> nn.Module:
     landmarks = ["attention.num_landmarks=16"] if "nystrom" in method or "landmark" in method else []
     torch.manual_seed(0)
     cfg = config.load_config("train", ["size=tiny", "model.num_layers=1", *method.split(), *landmarks])
-    model: nn.Module = build.build_module(cfg).model.train()
+    model: nn.Module = from_config.build_module(cfg).model.train()
     return model
 
 

@@ -5,10 +5,10 @@ import math
 import pytest
 import torch
 
-from lra import build
+from lra import from_config
 from lra.model.classifier import SequenceClassifier
 from lra.settings.config import config_hash, load_config
-from lra.sweeps.estimate import measure_here
+from lra.tables.grid.estimate import measure_here
 from tests.pairs import each_and_all
 from tests.training.test_waiting import METHODS, PROTOCOLS
 
@@ -19,10 +19,10 @@ def dev_logits(words: list[str]) -> tuple[torch.Tensor, float, bool]:
     """The logits of the dev split, its accuracy, and whether examples of a batch share constants."""
     cfg = load_config("train", ["size=tiny", "model.num_layers=1", *words])
     torch.manual_seed(0)
-    module, logits = build.build_module(cfg).eval(), []
+    module, logits = from_config.build_module(cfg).eval(), []
     module.model.register_forward_hook(lambda _, __, out: logits.append(out))
     with torch.no_grad():
-        for number, batch in enumerate(build.build_data(cfg).val_dataloader()):
+        for number, batch in enumerate(from_config.build_data(cfg).val_dataloader()):
             module.validation_step(batch, number)
     return torch.cat(logits), module.eval_accuracy.compute().item(), module.model.encoder.batch_wide
 

@@ -9,10 +9,10 @@ import pytest
 
 from lra.base.signals import Stopped
 from lra.cli import main
-from lra.diagnosis import approximation
 from lra.runs.files import RESULT
 from lra.runs.record import read_record
 from lra.runs.run_lock import lock_run
+from lra.training import approximation
 from tests.conftest import outer_environment
 from tests.training.offline_run import offline_runs
 
@@ -82,7 +82,7 @@ def test_an_error_of_any_kind_is_a_line_and_the_run_is_finished(home, monkeypatc
 @pytest.mark.parametrize("numbers", [float("nan"), float("inf")])
 def test_errors_that_are_no_numbers_are_not_recorded(home, monkeypatch, capsys, numbers):
     bad = approximation.ApproximationError(pinv_residual=0.1, attention_error=numbers)
-    monkeypatch.setattr("lra.diagnosis.approximation.approximation_error", lambda *_, **__: bad)
+    monkeypatch.setattr("lra.training.approximation.approximation_error", lambda *_, **__: bad)
     assert main([*CSV]) == 0
     assert "Warning" in capsys.readouterr().out
     check_that_the_run_is_finished(home, capsys)

@@ -6,7 +6,7 @@ from functools import partial
 import pytest
 import torch
 
-from lra import build
+from lra import from_config
 from lra.settings import config
 from lra.training.optimizer import fused_where_possible
 from tests.conftest import ROOT
@@ -16,7 +16,7 @@ def trained(words: list[str], steps: int = 20) -> dict[str, torch.Tensor]:
     """Weights after some steps on random tokens, without dropout."""
     cfg = config.load_config("train", ["size=tiny", "attention=average", "model.dropout=0", *words])
     torch.manual_seed(0)
-    module = build.build_module(cfg)
+    module = from_config.build_module(cfg)
     made = module.configure_optimizers()
     tokens = torch.randint(1, 16, (8, 1, 32))
     for _ in range(steps):
@@ -38,7 +38,9 @@ def test_twenty_steps_are_the_same_up_to_rounding(name):
 
 
 def optimizer_of(*words: str) -> torch.optim.Optimizer:
-    return build.build_module(config.load_config("train", ["size=tiny", "attention=none", *words])).make_optimizer()
+    return from_config.build_module(
+        config.load_config("train", ["size=tiny", "attention=none", *words])
+    ).make_optimizer()
 
 
 @pytest.mark.slow

@@ -14,9 +14,9 @@ from rich.console import Console
 from lra.cli import main
 from lra.data.writer import store_lock
 from lra.runs.run_lock import RUNNER, TRAINING, RunLockedError, is_locked, lock_run
-from lra.sweeps.runner import run_missing
+from lra.tables.grid.runner import run_missing
 from lra.types import LOCKED, UserError
-from tests.sweeps.stand_in import make_cells
+from tests.tables.grid.stand_in import make_cells
 
 TINY = ("train", "size=tiny", "recipe.steps=2", "recipe.eval_every=2", "logger=csv")
 
@@ -82,7 +82,7 @@ def test_a_runner_that_waits_for_such_a_lock_names_it_too(tmp_path, flock_fails,
     cell.folder.mkdir()
     (cell.folder / TRAINING).touch()
     flock_fails(errno.ENOSYS)
-    monkeypatch.setattr("lra.sweeps.runner.time.sleep", end)
+    monkeypatch.setattr("lra.tables.grid.runner.time.sleep", end)
     with pytest.raises(InterruptedError):
         run_missing([cell], Console(file=out, width=1000))
     assert f"rm {cell.folder / TRAINING}" in out.getvalue()

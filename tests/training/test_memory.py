@@ -2,7 +2,7 @@
 
 import pytest
 
-from lra import build
+from lra import from_config
 from lra.settings import config
 from lra.training.memory import parts_that_fit
 
@@ -10,8 +10,8 @@ from lra.training.memory import parts_that_fit
 @pytest.mark.parametrize("fits, parts", [(16, 2), (6, 8), (1, 32), (0, None)])
 def test_the_largest_part_that_goes_forward_and_backward(monkeypatch, fits, parts):
     cfg = config.load_config("train", ["size=tiny", "recipe.batch_size=32", "attention=full"])
-    spec = build.build_spec(cfg)
-    module = build.build_module(cfg)
+    spec = from_config.build_spec(cfg)
+    module = from_config.build_module(cfg)
     whole = module.model.forward
 
     def limited(tokens, valid):
@@ -26,7 +26,7 @@ def test_the_largest_part_that_goes_forward_and_backward(monkeypatch, fits, part
 
 def test_another_error_is_not_swallowed(monkeypatch):
     cfg = config.load_config("train", ["size=tiny"])
-    module = build.build_module(cfg)
+    module = from_config.build_module(cfg)
     monkeypatch.setattr(module.model, "forward", lambda *_: (_ for _ in ()).throw(RuntimeError("shape")))
     with pytest.raises(RuntimeError, match="shape"):
-        parts_that_fit(module, build.build_spec(cfg), batch_size=8, parts=1)
+        parts_that_fit(module, from_config.build_spec(cfg), batch_size=8, parts=1)

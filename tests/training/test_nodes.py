@@ -10,7 +10,7 @@ import pytest
 import torch
 from omegaconf import open_dict
 
-from lra import build
+from lra import from_config
 from lra.settings import config
 from lra.training.curves import read_curves
 from lra.training.machine import Machine
@@ -110,7 +110,7 @@ MORE = ([], ["trainer.num_nodes=1"], ["trainer.num_nodes=2"])
 def test_devices_of_all_nodes_divide_the_batch(devices, num_nodes, right, data_dir, home):
     words = ["size=tiny", "trainer=ddp", f"trainer.devices={devices}", f"trainer.num_nodes={num_nodes}"]
     with pytest.raises(UserError) as caught:
-        build.build_datamodule(config.load_config("train", words))  # batches of 8
+        from_config.build_datamodule(config.load_config("train", words))  # batches of 8
     assert (caught.value.key, caught.value.value, caught.value.right) == ("trainer.devices", devices * num_nodes, right)
 
 

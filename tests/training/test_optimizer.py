@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from lra import build
+from lra import from_config
 from lra.cli import main
 from lra.settings import config
 from lra.training.curves import read_curves
@@ -19,7 +19,7 @@ ADAMW = partial(torch.optim.AdamW, lr=1e-4, weight_decay=0.1)
 
 def module_of(*words: str):
     cfg = config.load_config("train", ["size=tiny", *words])
-    return build.build_module(cfg)
+    return from_config.build_module(cfg)
 
 
 def test_without_groups_the_optimizer_is_torchs_own_over_all_parameters_in_order():
@@ -59,7 +59,7 @@ def test_a_wrong_group_is_refused(group, word):
 
 
 def test_estimates_use_the_recipes_optimizer(home, monkeypatch):
-    from lra.sweeps.estimate import measure_here
+    from lra.tables.grid.estimate import measure_here
 
     steps = []
     monkeypatch.setattr(torch.optim.SGD, "step", lambda self, *_: steps.append(self))

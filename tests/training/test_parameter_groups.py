@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from lra import build
+from lra import from_config
 from lra.settings import config
 from lra.training.optimizer import group_parameters
 from lra.types import UserError
@@ -16,7 +16,7 @@ ADAMW = partial(torch.optim.AdamW, lr=1e-4, weight_decay=0.1)
 
 def module_of(*words: str):
     cfg = config.load_config("train", ["size=tiny", *words])
-    return build.build_module(cfg)
+    return from_config.build_module(cfg)
 
 
 def names_of(group, model):
@@ -60,7 +60,7 @@ def test_the_groups_are_part_of_the_records_settings_and_can_be_changed():
 def test_runs_of_before_there_were_groups_are_built():
     cfg = config.load_config("train", ["size=tiny"])
     del cfg.recipe.parameter_groups
-    assert len(build.build_module(cfg).make_optimizer().param_groups) == 1
+    assert len(from_config.build_module(cfg).make_optimizer().param_groups) == 1
 
 
 @pytest.mark.parametrize("fraction", [0, -1, "half", True, float("inf")])

@@ -3,11 +3,11 @@
 import pytest
 import torch
 
-from lra import build
-from lra.build.trainer import build_machine
+from lra import from_config
+from lra.from_config.trainer import build_machine
 from lra.settings import config
-from lra.timing.harness_step import bare_step
 from lra.training.machine import Machine, check_gpu_precision, lightning_precision, prepare_machine, to_weight_dtype
+from lra.training.timing.harness_step import bare_step
 from lra.training.trainer import make_trainer
 from lra.types import Batch, UserError
 
@@ -35,7 +35,7 @@ def test_float32_is_exact_whatever_ran_before_in_this_process():
     ("precision", "dtype"), [("32-true", torch.float32), ("bf16-mixed", torch.bfloat16), ("64-true", torch.float64)]
 )
 def test_a_timed_step_computes_in_the_asked_precision(precision, dtype):
-    module = to_weight_dtype(precision, build.build_module(config.load_config("train", ["size=tiny"])))
+    module = to_weight_dtype(precision, from_config.build_module(config.load_config("train", ["size=tiny"])))
     seen = []
     last = [part for part in module.modules() if isinstance(part, torch.nn.Linear)][-1]
     last.register_forward_hook(lambda _, inputs, logits: seen.append(logits.dtype))

@@ -5,22 +5,22 @@ import math
 import pytest
 import torch
 
-from lra import build
-from lra.bench.step import TOLERANCE, draws, losses, relative_difference
+from lra import from_config
 from lra.settings import config
+from lra.tools.bench.step import TOLERANCE, draws, losses, relative_difference
 from lra.types import Batch
 
 
 def modules(*words: str):
     cfg = config.load_config("train", ["size=tiny", "model.num_layers=1", "model.dropout=0", *words])
-    spec = build.build_spec(cfg)
+    spec = from_config.build_spec(cfg)
     torch.manual_seed(1)
     tokens = torch.randint(1, spec.vocab_size, (3, 2, spec.num_sequences, spec.seq_len))
     batches = [Batch(each, each != 0, torch.tensor([0, 1])) for each in tokens]
 
     def make():
         torch.manual_seed(0)
-        return build.build_module(cfg).train()
+        return from_config.build_module(cfg).train()
 
     return make, batches
 

@@ -18,8 +18,8 @@ from rich.console import Console
 from torch import distributed
 from torch.utils._python_dispatch import _get_current_dispatch_mode
 
-from lra import build
-from lra.build import trainer as build_trainer
+from lra import from_config
+from lra.from_config import trainer as build_trainer
 from lra.settings import config
 from lra.training import run
 from lra.training.ranks import leave_process_group
@@ -61,7 +61,7 @@ def step(cfg: Any, *, steps: int = 1) -> None:
     if "pinv_iterations" in cfg.attention:
         cfg.attention.pinv_iterations = 1  # for speed: operators of meta tensors are slow
     with DEVICE:
-        module = build.build_module(cfg).train()
+        module = from_config.build_module(cfg).train()
     tokens = example_tokens(cfg, DEVICE)
     batch = Batch(tokens, tokens != 0 if cfg.task.mask_zero else None, tokens[:, 0, 0].long())
     made = module.configure_optimizers()
@@ -97,7 +97,7 @@ def test_what_waits_is_known(words):
 
 def test_a_dev_batch_does_not_wait():
     cfg = config.load_config("train", ["size=tiny", "attention=nystrom"])
-    module = build.build_module(cfg).eval().to(DEVICE)
+    module = from_config.build_module(cfg).eval().to(DEVICE)
     tokens = torch.ones(2, 1, 256, dtype=torch.long, device=DEVICE)
     with torch.no_grad(), without_waiting():
         module.validation_step(Batch(tokens, tokens != 0, tokens[:, 0, 0]), 0)
@@ -227,7 +227,7 @@ def train(tmp_path, monkeypatch):
     def train_on_device(strategy, words):
         strategies.append(strategy)
         cfg = config.load_config("train", ["size=tiny", "attention=none", "model.num_layers=1", *words])
-        module, tokens = build.build_module(cfg), torch.ones(2, 1, 256, dtype=torch.long, device=DEVICE)
+        module, tokens = from_config.build_module(cfg), torch.ones(2, 1, 256, dtype=torch.long, device=DEVICE)
         module.check_finite = lambda: None  # it waits, where a checkpoint is written
         with no_autocast():
             run.fit(

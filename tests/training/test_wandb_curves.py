@@ -9,7 +9,7 @@ import torch
 from pytorch_lightning.utilities import rank_zero_only
 
 from lra.cli import main
-from lra.results.run_states import last_step
+from lra.tables.run_states import last_step
 from lra.training import progress
 from lra.training.curves import read_curves
 from lra.training.progress import Telemetry

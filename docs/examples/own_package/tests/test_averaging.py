@@ -7,8 +7,8 @@ from functools import partial
 import pytest
 from own_package.averaging import AveragingMixer
 
-from lra.testing.contract import promises
-from lra.testing.subjects import MixerSubject
+from lra.tools.testing.contract import promises
+from lra.tools.testing.subjects import MixerSubject
 
 
 @pytest.mark.parametrize("promise", promises(MixerSubject(partial(AveragingMixer, radius=2))), ids=str)

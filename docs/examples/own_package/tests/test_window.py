@@ -7,8 +7,8 @@ from functools import partial
 import pytest
 from own_package.window import WindowAttention, window_twin
 
-from lra.testing.contract import promises
-from lra.testing.subjects import AttentionSubject
+from lra.tools.testing.contract import promises
+from lra.tools.testing.subjects import AttentionSubject
 
 OPTIONS = {"radius": 4}
 SUBJECT = AttentionSubject(partial(WindowAttention, **OPTIONS), OPTIONS)

@@ -1,0 +1,150 @@
+"""Build what a run trains with: the machine, callbacks and loggers of a Hydra configuration."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from omegaconf import DictConfig
+
+from lra.base.devices import visible_devices
+from lra.base.text import visible
+from lra.from_config import make_from
+from lra.runs.files import METRICS
+from lra.settings.added_keys import targets_of, trainer_arguments
+from lra.settings.config import batch_parts, identity, logs_to_wandb, num_nodes, plain, processes
+from lra.settings.wandb_arguments import names_of_training, wandb_arguments
+from lra.types import UserError
+
+if TYPE_CHECKING:  # slow imports, made only where they are used
+    import wandb
+    from pytorch_lightning.callbacks import Callback
+    from pytorch_lightning.loggers.logger import Logger
+    from rich.console import Console
+    from torch import nn
+
+    from lra.training.machine import Machine
+
+
+def build_machine(cfg: DictConfig) -> Machine:
+    """Build the description of the hardware and precision that the run uses.
+
+    Raises:
+        UserError: when this machine does not have what the configuration asks for.
+    """
+    from lra.training.machine import Machine
+
+    return Machine(
+        accelerator=cfg.trainer.accelerator,
+        devices=cfg.trainer.devices,
+        num_nodes=num_nodes(cfg),
+        precision=cfg.trainer.precision,
+        accumulate_grad_batches=batch_parts(cfg),
+        threads=cfg.trainer.threads,
+    )
+
+
+def is_same_in_parts(cfg: DictConfig, model: nn.Module, parts: int) -> bool:
+    """Tell whether a batch in `parts` parts makes the same run: the same steps up to rounding, and the same test.
+
+    It does not if a part has other batch-wide constants or other test examples than the whole batch. Several processes
+    would have to agree on a number, so they try none. Modes of `compile=` with CUDA graphs, which are words, overwrite
+    the gradients of the parts before.
+    """
+    if cfg.protocol.test_last_batch == "dropped" or processes(cfg) > 1 or isinstance(cfg.get("compile"), str):
+        return False
+    batch = cfg.recipe.batch_size
+    group = min(cfg.model.get("batch_constant_examples") or batch, batch)
+    batch_wide = any(getattr(part, "batch_wide", False) for part in model.modules())
+    return not batch_wide or batch // parts % group == 0
+
+
+def device_name(cfg: DictConfig) -> str:
+    """Name the device for the record: the GPU's name, or `cpu` with its number of threads."""
+    import torch
+
+    if cfg.trainer.accelerator == "gpu":
+        name = torch.cuda.get_device_name()
+    else:
+        name = f"cpu ({cfg.trainer.threads or torch.get_num_threads()} threads)"
+    return name if processes(cfg) == 1 else f"{processes(cfg)} x {name}"
+
+
+def gpus_of_run(cfg: DictConfig) -> list[str]:
+    """Name the GPUs of this machine that the run uses, as CUDA_VISIBLE_DEVICES does; none on a CPU."""
+    return visible_devices()[: cfg.trainer.devices] if cfg.trainer.accelerator == "gpu" else []
+
+
+def build_trainer_arguments(cfg: DictConfig) -> dict[str, Any]:
+    """Collect the arguments of Lightning's Trainer that the configuration adds; an entry with a `_target_` is made."""
+    return {
+        name: make_from(value) if isinstance(value, dict | list) else value
+        for name, value in trainer_arguments(plain(cfg.trainer)).items()
+    }
+
+
+def build_callbacks(cfg: DictConfig) -> list[Callback]:
+    """Build the callbacks that the configuration adds, such as `callbacks.early_stopping`."""
+    from pytorch_lightning.callbacks import Callback
+
+    return [_entry("callbacks", name, node, Callback) for name, node in targets_of(cfg.callbacks).items()]
+
+
+def build_loggers(cfg: DictConfig, folder: Path, curves: Logger) -> list[Logger]:
+    """List the run's loggers: the curve file, W&B if `logger.wandb` is not null, and those that are added."""
+    from pytorch_lightning.loggers.logger import Logger
+
+    added = [_entry("logger", name, node, Logger) for name, node in targets_of(cfg.logger).items()]
+    if not logs_to_wandb(cfg):
+        return [curves, *added]
+    from lra.training.curves import read_curves
+    from lra.training.loggers import start_wandb
+
+    # A W&B sweep locks keys such as `task` to its words, so the settings of the task need another key.
+    config = {**identity(cfg), "config": plain(cfg)}
+    to_wandb = start_wandb(folder, **wandb_arguments(cfg, **names_of_training(cfg), config=config))
+    to_wandb.catch_up(read_curves(folder / METRICS))
+    return [curves, to_wandb, *added]
+
+
+def check_loggers(cfg: DictConfig) -> None:
+    """Refuse environment variables that W&B would refuse when the run begins; nothing without W&B.
+
+    Raises:
+        UserError: for the first one.
+    """
+    if logs_to_wandb(cfg):
+        from lra.training.wandb_session import session_settings
+
+        session_settings()
+
+
+@contextmanager
+def wandb_run(cfg: DictConfig, folder: Path, console: Console, *, name: str, **settings: Any) -> Iterator[wandb.Run]:
+    """Begin a W&B run for what is no training, such as a table, end it after the block, and print where it is.
+
+    The settings are those of `wandb_arguments`.
+    """
+    from lra.training.loggers import finish_wandb, start_wandb  # slow: imports Lightning
+    from lra.training.wandb_server_and_files import sync_command
+
+    arguments = wandb_arguments(cfg, name=name, **settings)
+    check_loggers(cfg)
+    folder.mkdir(parents=True, exist_ok=True)
+    logger = start_wandb(folder, **arguments)
+    try:
+        yield logger.experiment
+    finally:
+        finish_wandb([logger])
+    sent = "logged" if cfg.logger.wandb.mode == "online" else f"later: {sync_command(folder)}"
+    console.print(visible(f"W&B run {logger.version} ({name}) in {folder}; {sent}"))
+
+
+def _entry(group: str, name: str, settings: DictConfig, kind: type) -> Any:
+    """Make one added callback or logger; refuse one of another kind."""
+    instance = make_from(settings)
+    if not isinstance(instance, kind):
+        raise UserError(f"{group}.{name}._target_={settings._target_} is no {kind.__name__} of Lightning's")
+    return instance

@@ -1,0 +1,228 @@
+"""Build the cells of a sweep: all combinations of the values in `conf/sweep/NAME.yaml` and in the user's overrides.
+
+Where an option has an interval in place of values, each combination is tried at points that are drawn from it.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.core.override_parser.types import ChoiceSweep, IntervalSweep, Override, RangeSweep
+from omegaconf import DictConfig, OmegaConf
+
+from lra.base.command_line import shell_word
+from lra.base.paths import conf_groups
+from lra.runs.failure import read_failure
+from lra.runs.record import OtherVersionError, read_record
+from lra.runs.schema import Record
+from lra.settings import config
+from lra.settings.several_values import combined, mixers_beside_attentions, options_in, varied_and_fixed
+from lra.tables.grid.space import DRAWN, Space
+from lra.types import UserError
+
+BUDGET = 20  # trials of each method, unless `budget=` says otherwise
+BELOW_LENGTH = "below_length"  # tag of choices without cells where they are not below the task's sequence length
+METHOD = ("attention", "mixer", "model")  # config groups that can name a row's method
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cell:
+    """One run of a sweep: its overrides for `lra train`.
+
+    `trial` is its number in a search, `point` those of its overrides that are drawn.
+    """
+
+    overrides: tuple[str, ...]
+    trial: int | None = None
+    point: tuple[str, ...] = ()
+
+    @cached_property
+    def cfg(self) -> DictConfig:
+        """The cell's configuration, composed when it is first needed, and once for all seeds."""
+        seeds = [word for word in self.overrides if word.startswith("seed=")]
+        cfg = config.load_config("train", [word for word in self.overrides if word not in seeds])
+        for word in seeds:
+            cfg.seed = OmegaConf.from_dotlist([word]).seed
+        return cfg
+
+    @cached_property
+    def folder(self) -> Path:
+        """The run's folder."""
+        return config.run_dir(self.cfg)
+
+    @cached_property
+    def run(self) -> tuple[str, int]:
+        """What tells the run from others, see `run_of`."""
+        return config.config_hash(self.cfg), self.cfg.seed
+
+    def choice(self, key: str) -> str:
+        """Return the task's name (`task`), the method's name (`attention`) or the `seed`.
+
+        The configuration is composed only if no override names it, because composing is slow.
+        """
+        keys = METHOD if key == "attention" else (key,)
+        values = [word.split("=", 1)[1] for word in self.overrides if word.split("=")[0].split(".name")[0] in keys]
+        # `attention=all` gives cells with `mixer=attention` beside the attention's name.
+        values = [word for word in values if word != config.ATTENTION] or values
+        plain = len(values) == 1 and (values[0].isidentifier() or values[0].isdigit())
+        if plain and values[0] != config.ATTENTION:
+            return values[0]
+        if key == "attention":
+            return config.method_name(self.cfg)
+        return str(self.cfg.seed if key == "seed" else self.cfg[key].name)
+
+    @property
+    def name(self) -> str:
+        """Short name for messages, such as `listops/nystrom seed 0`."""
+        return f"{self.cfg.task.name}/{config.method_name(self.cfg)} {self.which}{self.varied_settings}"
+
+    @property
+    def which(self) -> str:
+        """What tells the cell from the others of its kind: its seed, or the number of its trial."""
+        return f"{self.counted} {self.number}"
+
+    @property
+    def counted(self) -> str:
+        """What the number counts."""
+        return "seed" if self.trial is None else "trial"
+
+    @property
+    def number(self) -> str:
+        """The seed, or the number of the trial."""
+        return self.choice("seed") if self.trial is None else str(self.trial)
+
+    @property
+    def without_point(self) -> tuple[str, ...]:
+        """The overrides that are not drawn."""
+        return tuple(word for word in self.overrides if word not in self.point)
+
+    @property
+    def kind(self) -> object:
+        """What cells share that need as much time and memory: they differ by the seed, or by the point of a search."""
+        return self.folder.parent if self.trial is None else self.without_point
+
+    @property
+    def method(self) -> str:
+        """The method's name with the options that the sweep varies, such as `nystrom num_landmarks=16`."""
+        return f"{self.choice('attention')}{self.varied_settings}"
+
+    @property
+    def varied_settings(self) -> str:
+        """The options that the sweep varies, such as ` num_landmarks=16`."""
+        return options_in(self.without_point)
+
+    def typed_as(self, record: Record) -> bool:
+        """Whether a record's settings have the values that the overrides give them; others are not compared."""
+        missing = object()
+        for word in self.overrides:
+            key, _, text = word.partition("=")
+            recorded: Any = record["settings"]
+            for part in key.split("."):
+                recorded = recorded.get(part, missing) if isinstance(recorded, dict) else missing
+            if recorded is missing or isinstance(recorded, dict):
+                continue
+            if recorded != OmegaConf.from_dotlist([f"value={text}"]).value:
+                return False
+        return True
+
+    @property
+    def finished(self) -> bool:
+        """Whether the run has a record; a record of another version counts, an unreadable record does not."""
+        try:
+            return read_record(self.folder) is not None
+        except OtherVersionError:
+            return True
+        except UserError:
+            return False
+
+    @property
+    def ended(self) -> bool:
+        """Whether nothing is left to do: the run has a record, or it is a trial that failed, which counts as tried."""
+        return self.finished or (self.trial is not None and read_failure(self.folder) is not None)
+
+
+def run_of(record: Record) -> tuple[str, int]:
+    """What tells the run of a record from others: the hash of its settings, and its seed."""
+    return record["provenance"]["config_hash"], record["identity"]["seed"]
+
+
+def make_cells(sweep: str, overrides: Sequence[str]) -> list[Cell]:
+    """Build the cells of `conf/sweep/SWEEP.yaml`; the user's overrides replace the file's values.
+
+    An override with several values multiplies the cells, as in `lra train -m`; one with a single value holds for every
+    cell. The first key of the file changes slowest. A file that starts with `seed` thus runs one seed of everything
+    first. Mixers (`mixer=s4d,gated`) are added to the attentions that the user typed, or replace those of the file.
+
+    Of a search, whose options have intervals, there are `budget=` trials of each cell, trial 0 of everything first.
+    """
+    params, fixed = varied_and_fixed(sweep, overrides)
+    budget = int(params.pop("budget", BUDGET))
+    params = mixers_beside_attentions(params, overrides)
+    space = _space(params)
+    varied = {key: values for key, values in params.items() if key not in space.options}
+    bounded = [key for key, values in params.items() if values.startswith(f"tag({BELOW_LENGTH},")]
+    every = [
+        cell
+        for cell in (Cell(overrides=words) for words in combined(varied, fixed))
+        if all(OmegaConf.select(cell.cfg, key) < cell.cfg.task.spec.seq_len for key in bounded)
+    ]
+    return trials(every, space, budget) if space.options else every
+
+
+def is_drawn(override: Override) -> bool:
+    """Tell whether values of an option are drawn: `interval(…)`, or choices with a tag, `tag(drawn, choice(…))`."""
+    values = override.value()
+    return isinstance(values, IntervalSweep) or (isinstance(values, ChoiceSweep) and bool(values.tags - {BELOW_LENGTH}))
+
+
+def plain_words(words: Iterable[str]) -> list[str]:
+    """Leave out overrides that are drawn from."""
+    return [word for word in words if not is_drawn(OverridesParser.create().parse_override(word))]
+
+
+def space_of(sweep: str, overrides: Sequence[str]) -> Space:
+    """Collect what is drawn among the options that a sweep varies, with its seed; most sweeps draw nothing."""
+    return _space(varied_and_fixed(sweep, overrides)[0])
+
+
+def _space(params: Mapping[str, str]) -> Space:
+    parsed = {key: OverridesParser.create().parse_override(f"{key}={values}") for key, values in params.items()}
+    drawn = {key: params[key] for key, override in parsed.items() if is_drawn(override)}
+    for key, override in parsed.items():
+        values = override.value()
+        if isinstance(values, RangeSweep) and values.tags:
+            right = f"{key}=tag({DRAWN}, choice(2, 4, 8))"
+            line = f"{key}={params[key]} is a range, of which nothing is drawn; type for example {shell_word(right)}"
+            raise UserError(line, kind="wrong_value", key=key, value=params[key], right=right)
+    names = conf_groups() if drawn else ()
+    for key in (key for key in drawn if key.lstrip("+") in names):
+        line = f"{key}={drawn[key]}: names of a config group are not drawn; type them as in {key}=full,nystrom"
+        raise UserError(line, kind="wrong_value", key=key, value=drawn[key])
+    seed = params.get("seed", "0")
+    if drawn and not seed.isdecimal():
+        line = f"seed={seed}: the trials of a search have one seed; type for example seed=1000 in its file"
+        raise UserError(line, kind="several_values", key="seed", value=seed)
+    return Space(drawn, int(seed) if drawn else 0)
+
+
+def trials(cells: Sequence[Cell], space: Space, budget: int) -> list[Cell]:
+    """Make `budget` trials of each cell, at the same points.
+
+    Raises:
+        UserError: where the dev split is the test split, because the search would choose on the test split.
+    """
+    made = []
+    for cell in cells:
+        if cell.cfg.task.dev_split == "test":
+            right = "protocol.text_dev=held_out"
+            line = f"with protocol={cell.cfg.protocol.name} the dev split of {cell.cfg.task.name} is its test split, on"
+            line += f" which a search must not choose; type {right}"
+            raise UserError(line, kind="wrong_value", key="protocol.text_dev", right=right)
+    for number, point in enumerate(space.points(budget)):
+        for cell in cells:
+            drawn = space.overrides(point, cell.cfg)
+            made.append(Cell(overrides=(*cell.overrides, *drawn), trial=number, point=drawn))
+    return made

@@ -1,0 +1,348 @@
+"""A set of runs: one call of `lra table`, `lra sweep`, `lra compare` or `lra tune`, with its cells and records."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+
+from omegaconf import DictConfig
+from rich.console import Console
+
+from lra.base.arguments import check_choice
+from lra.base.command_line import command, key_of, override, shell_word, typed_command, typed_config_dirs
+from lra.base.paths import conf_names
+from lra.base.signals import Stopped
+from lra.base.text import visible
+from lra.runs.collection import collect
+from lra.runs.groups import PUBLISHED
+from lra.runs.published_numbers import REFERENCES
+from lra.runs.schema import Record
+from lra.settings.application import ONE_RUN_FLAGS
+from lra.settings.check import check_config
+from lra.settings.config import load_config
+from lra.settings.group_to_read import no_records, typed_text, with_group_found
+from lra.settings.override_values import read_override, words_of
+from lra.settings.overrides import check_overrides
+from lra.settings.several_values import spell_out_all
+from lra.settings.unknown_option import unknown_flag
+from lra.tables.grid.cell import METHOD, Cell, make_cells, plain_words, run_of, space_of
+from lra.tables.grid.space import Space
+from lra.tables.grid.tuned import TUNED, make_tuned_cells
+from lra.terminal.console import check_out, make_console, work_progress
+from lra.types import UserError
+
+ACTIONS = ("plan", "run", "show")
+ONE_FOR_A_TABLE = ("run_group", "protocol", "size")
+FORMATS = ("terminal", "markdown", "csv", "latex", "wandb")
+
+
+class RunSet:
+    """The runs of one call of one of these verbs; `read_run_set` makes it from what was typed.
+
+    Args:
+        command: the verb, with `landmarks` or `window` after `sweep`.
+        typed: what was typed after the verb, but for the action.
+        options: the verb's own options, as in `conf/VERB.yaml`.
+        launcher: overrides of the Hydra launcher.
+        sweeps: the overrides of every run, by the name of the sweep that brings the others.
+
+    Attributes:
+        group_records: all records of the run group that `records` has read.
+        troubles: a line for each record in it that is broken.
+        shows_a_part: whether `records` has left out methods or seeds of a task that is shown.
+        shows_nothing: whether `records` has found nothing to show among them.
+    """
+
+    def __init__(
+        self, command: str, typed: list[str], options: DictConfig, launcher: list[str], sweeps: dict[str, list[str]]
+    ):
+        self.command, self.verb, self.options, self.launcher = command, command.split()[0], options, launcher
+        self.sweeps, self._typed, self._overrides = sweeps, typed, sweeps[options.sweep]
+        self.group_records: list[Record] = []
+        self.troubles: list[str] = []
+        self.shows_a_part = self.shows_nothing = False
+        self.cells: list[Cell] = []
+        for sweep, words in sweeps.items():
+            self.cells += make_tuned_cells(sweep, words) if TUNED in words else make_cells(sweep, words)
+
+    @property
+    def group(self) -> Path:
+        """The cells' run group: a folder of runs, or a file of published records."""
+        cfg = self.cells[0].cfg
+        return Path(cfg.paths.runs) / str(cfg.run_group)
+
+    def typed_command(self, action: str, *changes: str, without: Sequence[str] = ()) -> str:
+        """Word the command that was typed, with another action, and with overrides in place of some that were typed."""
+        verb, *subcommand = self.command.split()
+        flags = [*subcommand, action]
+        return typed_command(verb, *changes, without=[*ACTIONS, *without], flags=flags)
+
+    def run_command(self) -> str:
+        """Word the command that runs these runs; those of a group that is only read would be of the usual one."""
+        name, typed = str(self.cells[0].cfg.run_group), typed_text("run_group", self._typed)
+        is_read_only = self.group.suffix == PUBLISHED or typed not in (None, name)  # a path, or the project's records
+        return self.typed_command("run", without=["run_group"] if is_read_only else [])
+
+    def space(self) -> Space:
+        """The space that these runs are drawn from."""
+        return space_of(self.options.sweep, self._overrides)
+
+    def run(self, console: Console) -> None:
+        """Run the missing cells, in `workers=` processes or with a Hydra launcher if the user typed one."""
+        from lra.tables.grid.gpu_places import place_workers
+        from lra.tables.grid.runner import run_missing  # not for `show`
+        from lra.tables.grid.workers import start_workers
+
+        workers = self.options.workers
+        places = place_workers(
+            self.cells, workers=workers, workers_per_device=self.options.workers_per_device, launcher=self.launcher
+        )
+        try:
+            if workers == 1 and not self.launcher:
+                run_missing(self.cells, console)
+            else:
+                for sweep, overrides in self.sweeps.items():
+                    start_workers(sweep, overrides, workers, self.launcher, console, places=places)
+        except Stopped as stopped:
+            stopped.kept = f"{self.count_finished()} are finished. The same command goes on from there."
+            raise
+
+    def count_finished(self) -> str:
+        """Word how many cells have a record: `3 of 75 cells`."""
+        return f"{sum(cell.finished for cell in self.cells)} of {len(self.cells)} cells"
+
+    def records(self) -> list[Record]:
+        """Read the run group's valid records of this protocol and size.
+
+        `task=`, `seed=`, `attention=`, `mixer=` and `model=` select among them where they are typed.
+        """
+        collection = collect(self.group)
+        self.group_records, self.troubles = collection.records, collection.troubles
+        alike = [record for record in collection.records if self.is_shown(record)]
+        shown = [record for record in alike if self.names_method_and_seed(record)]
+        if self.verb == "tune":
+            runs = {cell.run for cell in self.cells}
+            shown = [record for record in shown if run_of(record) in runs]
+        tasks = {record["identity"]["task"] for record in shown}
+        self.shows_a_part = len(shown) < sum(record["identity"]["task"] in tasks for record in alike)
+        self.shows_nothing = not any(self.can_show(record) and self._has_task(record) for record in shown)
+        return shown
+
+    def _has_task(self, record: Record) -> bool:
+        """Tell whether a record's task is shown."""
+        return self.verb == "table" or record["identity"]["task"] in self.tasks()
+
+    def can_show(self, record: Record) -> bool:
+        """Tell whether a record can be of the kind that the command shows, whatever its size, protocol and task."""
+        if self.verb == "sweep":
+            return record["identity"]["attention"] in self._choices["attention"]
+        return self.verb != "tune" or record["identity"]["seed"] == self.space().seed
+
+    def names_method_and_seed(self, record: Record) -> bool:
+        """Tell whether a record's task, method and seed are among those that were typed, where any were."""
+        typed = {"attention" if key in METHOD else key for key in self.typed_keys} & {"task", "attention", "seed"}
+        return all(str(dict(record["identity"])[key]) in self._choices[key] for key in typed)
+
+    @cached_property
+    def _choices(self) -> dict[str, set[str]]:
+        """The names of the tasks, methods and seeds of the cells."""
+        return {key: {cell.choice(key) for cell in self.cells} for key in ("task", "attention", "seed")}
+
+    @cached_property
+    def typed_keys(self) -> set[str]:
+        """The keys of the overrides that were typed, and of those that stand for them."""
+        return {key_of(word) for word in (*self._typed, *self._overrides)}
+
+    def is_shown(self, record: Record) -> bool:
+        """Tell whether a record has the size and the protocol of these runs."""
+        identity, cfg = record["identity"], self.cells[0].cfg
+        return (identity["size"], identity["protocol"]) == (cfg.size.name, cfg.protocol.name)
+
+    def typed_methods(self) -> list[str]:
+        """The attentions, mixers and models of the cells in the order typed; none where no word names one."""
+        typed = any(word.split("=")[0] in METHOD for word in self._overrides)
+        return list(dict.fromkeys(cell.choice("attention") for cell in self.cells)) if typed else []
+
+    def unfinished_notes(self, task: str, records: list[Record]) -> list[str]:
+        """Word a note on the cells of a task without a record among `records`, of this task; none if each has one."""
+        by_names: dict[tuple[str, str], list[Record]] = defaultdict(list)
+        for record in records:
+            by_names[record["identity"]["attention"], str(record["identity"]["seed"])].append(record)
+        cells = [cell for cell in self.cells if cell.choice("task") == task]
+        missing: dict[str, list[Cell]] = {cell.method: [] for cell in cells}
+        for cell in cells:
+            failed = cell.trial is not None and cell.ended
+            of_names = by_names[cell.choice("attention"), cell.choice("seed")]
+            if not failed and not any(cell.typed_as(record) for record in of_names):
+                missing[cell.method].append(cell)
+        lacking = [
+            f"{name} {lacks[0].counted}{'s' * (len(lacks) > 1)} {', '.join(cell.number for cell in lacks)}"
+            for name, lacks in missing.items()
+            if lacks
+        ]
+        finished = len(cells) - sum(map(len, missing.values()))
+        done = f"{finished} of {len(cells)} runs finished; not finished: {'; '.join(lacking)}."
+        return [visible(done)] if lacking else []
+
+    def tasks(self) -> list[str]:
+        """The tasks of the cells, each once, in the order of the cells."""
+        return list(dict.fromkeys(cell.choice("task") for cell in self.cells))
+
+
+def read_run_set(verb: str, words: Sequence[str], *, swept: str = "", second_sweep: str | None = None) -> RunSet:
+    """Read what was typed after one of these verbs, and check it.
+
+    The words are an action or none, then options of the verb (of `conf/VERB.yaml`), of the Hydra launcher, and
+    overrides of every run. The cells of `second_sweep` are added, with the same overrides except those of `attention`.
+    `swept` is the word after `lra sweep`, and the sweep unless another is typed.
+
+    Raises:
+        UserError: for a wrong action, option or value.
+    """
+    flag = next((word for word in words if word.startswith("-")), None)
+    if flag in ("-m", "--multirun") or (flag and flag.split("=")[0] in ONE_RUN_FLAGS):
+        raise UserError(f"{flag} is not needed: several values multiply by themselves, as in seed=0,1,2")
+    if flag:
+        rest = words[words.index(flag) :]
+        raise unknown_flag(rest, verb, f"{flag} is no flag of lra {verb}", load_config("train"), _own_names(verb))
+    has_action = bool(words) and "=" not in words[0]
+    if words[:1] in (["plan"], ["run"]):  # what follows imports torch, and composes a configuration for each cell
+        make_console().print(f"lra {verb} {words[0]}: composing and checking the settings of the runs")
+    typed, of_verb = list(words[has_action:]), _own_names(verb)
+    launcher = [word for word in typed if word.lstrip("+").startswith(("hydra/", "hydra."))]
+    sweep = _values("sweep", typed)  # also a config group
+    own = [word for word in typed if word.split("=")[0] in of_verb and not word.startswith("sweep=")]
+    others = [word for word in typed if word not in (*own, *launcher) and not word.startswith("sweep=")]
+    try:
+        checked = check_overrides(verb, [*(f"what={word}" for word in words[:has_action]), *own], sweep=False)
+    except UserError as error:
+        if error.kind != "several_values":
+            raise
+        several = next(word for word in own if word.startswith(f"{error.key}="))
+        line = f"{several} has several values, but lra {verb} takes one; type a command for each"
+        raise error.reworded(line) from None
+    options = load_config(verb, checked)
+    if sweep:
+        options.sweep = sweep[-1]
+    elif swept:
+        options.sweep = swept
+    elif verb == "table":
+        _choose_family(options, typed)
+    check_choice("sweep", options.sweep, conf_names("sweep"))
+    if options.what == "show":
+        others = with_group_found(others)
+    tuned = TUNED in others and "search" in options
+    if tuned:
+        others.remove(TUNED)
+    overrides = [f"sweep={options.sweep}", *spell_out_all(options.sweep, others)]
+    _, *overrides = check_overrides("train", overrides, sweep=True, classes=options.what != "show", own=of_verb)
+    verb_words = f"{verb} {swept}".strip()
+    _check_options(verb_words, options)
+    _check_one_table(verb, overrides)
+    _check_search(verb, options, overrides, own, tuned=tuned)
+    if verb == "tune":
+        overrides.append(f"budget={options.budget}")
+    elif tuned:
+        if not _values("run_group", overrides):
+            group_of_table = load_config("train", [f"sweep={options.sweep}"]).run_group
+            overrides.append(f"run_group={group_of_table}_tuned")
+        searched = [TUNED, f"search={options.search}", f"budget={options.budget}"]
+        overrides = plain_words(overrides) if options.what == "show" else [*overrides, *searched]
+    sweeps = {options.sweep: overrides}
+    if second_sweep is not None:
+        sweeps[second_sweep] = [word for word in overrides if not word.startswith("attention")]
+    run_set = RunSet(verb_words, typed, options, launcher, sweeps)
+    group = run_set.group
+    if options.what != "show" and group.suffix == PUBLISHED:
+        right = [run_set.typed_command("show"), run_set.typed_command(options.what, without=["run_group"])]
+        line = f"run_group={run_set.cells[0].cfg.run_group} is a file of published records, which only show reads"
+        line += f"; type: {right[0]}, or to run: {right[1]}"
+        raise UserError(line, kind="wrong_value", key="run_group", right=right)
+    if options.what == "show" and _values("run_group", typed) and not group.exists():
+        raise no_records(f"{verb_words} show", group)
+    cells = run_set.cells[:1] if options.what == "show" else run_set.cells  # `show` runs no cell
+    with work_progress(make_console(), len(cells), in_pipe=options.what != "show") as advance:
+        for cell in cells:
+            check_config(cell.cfg, "train")
+            advance(f"of the settings: {cell.choice('task')}/{cell.method}", 1)
+    return run_set
+
+
+def _own_names(verb: str) -> list[str]:
+    """The options of a verb over many runs itself, in addition to those of its runs."""
+    return [str(name) for name in load_config(verb)]
+
+
+def _values(key: str, words: Sequence[str]) -> list[str]:
+    """What was typed after `key=`, in each word that begins so."""
+    return [word.removeprefix(f"{key}=") for word in words if word.startswith(f"{key}=")]
+
+
+def _choose_family(options: DictConfig, words: Sequence[str]) -> None:
+    """Choose a protocol's own table, `conf/sweep/PROTOCOL_table.yaml`, and its published numbers, where it has some."""
+    protocol = next(iter(_values("protocol", words)), "")
+    if f"{protocol}_table" in conf_names("sweep"):
+        options.sweep = f"{protocol}_table"
+        if protocol in REFERENCES and not _values("reference", words):
+            options.reference = protocol
+
+
+def _check_options(verb_words: str, options: DictConfig) -> None:
+    verb, *subcommand = verb_words.split()
+    if options.what not in ACTIONS:
+        typed = [typed_command(verb, without=["what", options.what], flags=[*subcommand, action]) for action in ACTIONS]
+        line = f"{options.what!r} is no action; type one of: {', '.join(typed)}"
+        raise UserError(line, kind="unknown_choice", key="what", value=options.what, right=typed)
+    check_config(options, verb)
+    check_choice("format", options.format, FORMATS)
+    check_out(options.out, "table.md")
+    if options.format == "wandb" and options.out is not None:
+        line = "format=wandb writes a W&B run and no file; leave out= or format=wandb out"
+        raise UserError(line, kind="no_effect", key="out")
+    check_choice("reference", options.get("reference", "paper"), REFERENCES)
+
+
+def _check_search(verb: str, options: DictConfig, overrides: Sequence[str], own: Sequence[str], *, tuned: bool) -> None:
+    """Refuse what only a search can have, elsewhere; a search that draws nothing; and a typed seed for its trials."""
+    sweep = str(options.sweep)
+    if verb != "tune":
+        plain = plain_words(overrides)
+        of_search = [word for word in own if word.startswith(("search=", "budget="))]
+        if of_search and tuned and options.what == "show":
+            line = f"{of_search[0]} has no effect on show, whose rows name their searches; leave it out"
+            raise UserError(line, kind="no_effect", key=of_search[0].partition("=")[0])
+        of_search += [word for word in overrides if word not in plain]
+        if of_search and not tuned:
+            line = f"{of_search[0]} is of a search; type it with lra tune, or with recipe=tuned after that"
+            raise UserError(line, kind="no_effect", key=of_search[0].partition("=")[0])
+        check_choice("search", options.get("search", "tune"), conf_names("sweep"))
+        if space_of(sweep, plain).options:
+            others = [word for word in overrides if key_of(word) not in ("sweep", "seed", "run_group")]
+            right = command("tune run", *typed_config_dirs(), override("sweep", sweep), *others)
+            line = f"sweep={sweep} is a space to search; type {right}"
+            raise UserError(line, kind="no_effect", key="sweep", value=sweep, right=right)
+        return
+    seeds = _values("seed", overrides)
+    if seeds:
+        line = f"seed={seeds[0]}: all trials have the seed of conf/sweep/{sweep}.yaml, which is none of a table's;"
+        line += " leave it out"
+        raise UserError(line, kind="no_effect", key="seed")
+    if not space_of(sweep, overrides).options:
+        right = shell_word("recipe.optimizer.lr=tag(log, interval(1e-4, 1e-2))")
+        line = f"sweep={sweep} has no interval to draw from; type for example {right}"
+        raise UserError(line, kind="missing_option", key="sweep", value=sweep, right=right)
+
+
+def _check_one_table(verb: str, overrides: Sequence[str]) -> None:
+    """Refuse overrides of the runs that are of one run, or that one table cannot show."""
+    if any(word.replace(" ", "").lower() == "force=true" for word in overrides):
+        raise UserError(
+            f"force=true is of one run: lra {verb} never trains a finished one again; type it with that run's lra"
+            " train, or another run_group="
+        )
+    for word in overrides:
+        key = key_of(word)
+        if key in ONE_FOR_A_TABLE and (several := words_of(read_override(word)))[1:]:
+            right = [typed_command(verb, each) for each in several]
+            line = f"{shell_word(word)} names several, but a table has one; type a command for each: {', '.join(right)}"
+            raise UserError(line, kind="several_values", key=key, value=word, right=right)

@@ -1,0 +1,108 @@
+"""The outcomes of a search's trials, and `recipe=tuned`: the cells of a sweep with the best configuration of each."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from lra.base.command_line import command, key_of, override, quoted_for_hydra, typed_config_dirs
+from lra.runs.failure import read_failure
+from lra.runs.record import read_record
+from lra.runs.schema import Record
+from lra.settings.config import load_config
+from lra.tables.grid.cell import Cell, make_cells, plain_words, run_of, space_of, trials
+from lra.tables.grid.space import Space
+from lra.tables.tuning import Search, Trial
+from lra.types import UserError
+
+TUNED = "recipe=tuned"
+OF_A_TABLE = ("seed", "run_group")  # what a trial has of its own
+
+
+def make_tuned_cells(sweep: str, words: Sequence[str]) -> list[Cell]:
+    """Build the cells of a sweep with `recipe=tuned`, `search=` and `budget=`: each has its method's best point.
+
+    The point is chosen among the trials of `lra tune` with the same other settings.
+
+    Raises:
+        UserError: for trials that have not ended, a method whose trials all failed, and a seed of the trials.
+    """
+    options = dict(word.split("=", 1) for word in words if word.startswith(("search=", "budget=")))
+    rest = [word for word in words if word != TUNED and word.split("=")[0] not in options]
+    search, budget = options["search"], int(options["budget"])
+    space = space_of(search, [word for word in rest if not word.startswith("seed=")])
+    group = load_config("train", [f"sweep={search}"]).run_group
+    cells = make_cells(sweep, plain_words(rest))
+    seed = next((cell.which for cell in cells if cell.choice("seed") == str(space.seed)), None)
+    if seed is not None:
+        line = f"{seed} has chosen the configurations, so a table cannot have it; type other seeds, as seed=0,1,2"
+        raise UserError(line, kind="wrong_value", key="seed", value=space.seed)
+    by_words: dict[tuple[str, ...], list[Cell]] = defaultdict(list)
+    for cell in cells:
+        by_words[tuple(word for word in cell.overrides if word.split("=")[0] not in OF_A_TABLE)].append(cell)
+    best: dict[Cell, tuple[str, ...]] = {}
+    for typed, of_method in by_words.items():
+        tried = trials([Cell(overrides=(*typed, f"run_group={group}", f"seed={space.seed}"))], space, budget)
+        (found,) = searches_of(tried, [record for cell in tried if (record := read_record(cell.folder))])
+        if found.best is None or len(found.trials) < budget:
+            raise _unfinished(found, group, rest, options)
+        point = tried[found.best.number].point
+        best |= dict.fromkeys(of_method, (*point, _as_override(space, budget, found.tried)))
+    return [replace(cell, overrides=(*cell.overrides, *best[cell]), point=best[cell]) for cell in cells]
+
+
+def _as_override(space: Space, budget: int, tried: int) -> str:
+    """Write what the record of a tuned run says of the search."""
+    options = ",".join(f"{key.lstrip('+')}:{quoted_for_hydra(drawn)}" for key, drawn in space.options.items())
+    return f"tuned={{space:'{space.hash}',options:{{{options}}},seed:{space.seed},budget:{budget},tried:{tried}}}"
+
+
+def _unfinished(search: Search, group: str, words: Iterable[str], options: dict[str, str]) -> UserError:
+    name = f"{search.task}/{search.method}"
+    typed = [word for word in words if key_of(word) not in (*OF_A_TABLE, "sweep")]
+    sweep = [override("sweep", options["search"])] * (options["search"] != "tune")
+    of_search = [*typed_config_dirs(), *typed, *sweep, override("budget", search.budget)]
+    if len(search.trials) == search.budget:
+        right = command("tune show", *of_search)
+        line = f"recipe=tuned: all {search.budget} trials of {name} failed; why says: {right}"
+        return UserError(line, kind="no_records", key="recipe", value=name, right=right)
+    right = command("tune run", *of_search)
+    line = f"recipe=tuned: {search.budget - len(search.trials)} of {search.budget} trials of {name} have not ended in"
+    return UserError(
+        f"{line} run group {group}; type {right}", kind="no_records", key="recipe", value=name, right=right
+    )
+
+
+def searches_of(trials: Sequence[Cell], records: Iterable[Record]) -> list[Search]:
+    """Tell what has become of the trials of a search, by method and task, in the order of the cells.
+
+    Their results are among `records`; why a trial failed is read from its folder.
+    """
+    finished = {run_of(record): record for record in records}
+    cells: dict[tuple[str, ...], list[Cell]] = defaultdict(list)
+    for cell in trials:
+        cells[cell.without_point].append(cell)
+    return [
+        Search(
+            method=of_method[0].method,
+            task=of_method[0].choice("task"),
+            budget=len(of_method),
+            trials=[trial for cell in of_method if (trial := _outcome(cell, finished)) is not None],
+        )
+        for of_method in cells.values()
+    ]
+
+
+def _outcome(cell: Cell, finished: Mapping[tuple[str, int], Record]) -> Trial | None:
+    """Make the trial of a cell; None if it has not ended."""
+    record = finished.get(cell.run)
+    failure = None if record else read_failure(cell.folder)
+    if record is None and failure is None:
+        return None
+    assert cell.trial is not None
+    return Trial(
+        number=cell.trial,
+        configuration=cell.folder.parent.name,
+        point=dict(word.split("=", 1) for word in cell.point),
+        accuracy=record["outcome"]["best_dev_accuracy"] if record else None,
+        error=failure.error if failure else None,
+    )

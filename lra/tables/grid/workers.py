@@ -1,0 +1,118 @@
+"""Run the cells of a sweep in several worker processes: `workers=N`, on this machine or with a Hydra launcher."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from lra.base.devices import VISIBLE, no_device_error, visible_devices
+from lra.base.processes import Child, die_with_pool_owner, python_module, stop, wait_any
+from lra.base.signals import clean_up_on_signals, exit_on_signals, raise_if_stopped
+from lra.types import UserError
+
+if TYPE_CHECKING:
+    from omegaconf import DictConfig
+    from rich.console import Console
+
+
+def start_workers(
+    sweep: str, words: list[str], workers: int, launcher: list[str], console: Console, *, places: Sequence[str]
+) -> None:
+    """Start workers and wait for them; locks keep two workers from running the same cell.
+
+    Without overrides of the Hydra launcher, the workers are children of this process. `places` has CUDA_VISIBLE_DEVICES
+    of each worker; if it is empty, they have that of this process.
+
+    Raises:
+        UserError: when every worker has failed.
+    """
+    if launcher:
+        _launch(sweep, words, workers, launcher, places)
+        return
+    running: list[Child] = []
+    try:
+        for number in range(workers):
+            env = {VISIBLE: places[number]} if places else {}
+            running.append(Child(python_module("lra.tables.grid.workers", sweep, *words), env=env))
+        _wait(running, console)
+    finally:
+        stop(running)
+
+
+def _wait(workers: Sequence[Child], console: Console) -> None:
+    left, errors = list(workers), []
+    while left:
+        worker, code = wait_any(left)
+        left.remove(worker)
+        if code:
+            errors.append(worker.error())
+            console.print("a worker ended; the others go on" if left else "a worker ended", style="red")
+    if len(errors) == len(workers):
+        raise UserError(f"every worker ended early: {errors[-1]}")
+
+
+def _launch(sweep: str, words: list[str], workers: int, launcher: list[str], places: Sequence[str]) -> None:
+    import hydra
+
+    from lra.base.command_line import quoted_for_hydra
+    from lra.base.paths import conf_dir
+
+    if not any("hydra/launcher=" in word for word in launcher):
+        launcher = ["hydra/launcher=joblib", f"hydra.launcher.n_jobs={workers}", *launcher]
+    lists = [
+        f"{key}=[{','.join(map(quoted_for_hydra, texts))}]" for key, texts in (("words", words), ("places", places))
+    ]
+    sys.argv = ["lra", "--multirun", f"of={sweep}", f"worker=range({workers})", *lists, *launcher]
+    hydra.main(version_base="1.3", config_path=str(conf_dir()), config_name="worker")(work)()
+
+
+def work(cfg: DictConfig) -> None:
+    """Be one worker: a job of the launcher, on this machine or another machine with the same folder of runs."""
+    die_with_pool_owner()
+    if cfg.places:
+        os.environ[VISIBLE] = cfg.places[cfg.worker]  # for the processes that train
+    run_cells(cfg.of, list(cfg.words))
+
+
+def run_cells(sweep: str, words: Sequence[str]) -> None:
+    """Run the missing cells of a sweep, as one of several workers.
+
+    Raises:
+        UserError: when no GPU is visible to cells that need one: each of them would fail, and no other worker try it.
+    """
+    from lra.tables.grid.cell import make_cells
+    from lra.tables.grid.gpu_places import devices_of_a_run
+    from lra.tables.grid.runner import run_missing
+    from lra.tables.grid.tuned import TUNED, make_tuned_cells
+    from lra.terminal.console import make_console
+
+    os.environ["TTY_COMPATIBLE"] = "0"  # no progress bars: those of several workers would overwrite each other
+    cells = make_tuned_cells(sweep, words) if TUNED in words else make_cells(sweep, words)
+    if devices_of_a_run(cells):
+        import torch  # slow
+
+        if not visible_devices() or not torch.cuda.is_available():
+            raise no_device_error()
+    run_missing(cells, make_console())
+
+
+@exit_on_signals(lambda _: None)
+def main(argv: Sequence[str]) -> int:
+    """Be one worker, in a process of its own: `python -m lra.tables.grid.workers SWEEP WORDS`."""
+    from lra.terminal.errors import explain
+
+    sweep, *words = argv
+    try:
+        with clean_up_on_signals():
+            run_cells(sweep, words)
+    except Exception as error:
+        raise_if_stopped()
+        print(f"lra: {explain(error)}", file=sys.stderr)
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

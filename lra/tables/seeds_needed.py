@@ -1,0 +1,125 @@
+"""How many seeds the rule of `lra/tables/statistics/significance.py` needs to find a difference, by simulation.
+
+Letters: R rows, D draws.
+"""
+
+import functools
+import math
+from collections.abc import Collection, Sequence
+
+import numpy as np
+import scipy
+
+from lra.runs.schema import Record
+from lra.tables.cells import make_cell
+from lra.tables.statistics.estimators import LEAST_SEEDS_FOR_T, TAIL, pooled_variance, variance
+from lra.tables.statistics.margins import Margins, critical_value
+from lra.tables.statistics.significance import Seeds
+from lra.tables.variants import group_by_variant
+
+POINTS = 1.0  # the difference to find
+POWER = 0.8  # the probability to find it that is enough
+MOST_SEEDS = 1_000
+DRAWS = 2_000
+DRAWN_MEANS = 60_000  # for a critical value, of all rows together
+COUNTS = (3, 5, 100)  # of seeds, for which the critical value is made: between them it is nearly linear
+
+
+def power(difference: float, seeds: int, stds: Sequence[float]) -> float:
+    """Compute how probably the second row is significantly different from the first one, the baseline.
+
+    Of rows of `seeds` normal values it alone differs, by `difference`; `stds` are the standard deviations of all rows,
+    in the same unit.
+    """
+    means_RD, variances_RD = _drawn(seeds, len(stds))
+    differences_D = np.abs(difference + stds[1] * means_RD[1] - stds[0] * means_RD[0])
+    margins_D = Margins(np.array(stds)[:, None] ** 2 * variances_RD, [seeds] * len(stds)).between(1, 0)
+    return float((differences_D > critical_value_of(seeds, len(stds)) * margins_D).mean())
+
+
+@functools.lru_cache(maxsize=64)
+def _drawn(seeds: int, rows: int) -> tuple[np.ndarray, np.ndarray]:
+    """Means and sample variances of rows of standard normal values, `[R, D]`."""
+    rng = np.random.default_rng(0)
+    means_RD = rng.standard_normal((rows, DRAWS)) / math.sqrt(seeds)
+    return means_RD, rng.standard_gamma((seeds - 1) / 2, (rows, DRAWS)) * 2 / (seeds - 1)
+
+
+def critical_value_of(seeds: int, rows: int) -> float:
+    """The critical value for rows of so many seeds each, interpolated between `COUNTS` over 1 / (seeds − 1)."""
+    values = _critical_values(rows)
+    places = [1 / (count - 1) for count in COUNTS]
+    return float(np.interp(1 / (seeds - 1), places[::-1], values[::-1]))
+
+
+@functools.cache
+def _critical_values(rows: int) -> list[float]:
+    return [critical_value([count] * rows, has_baseline=True, drawn_means=DRAWN_MEANS) for count in COUNTS]
+
+
+def seeds_needed(difference: float, stds: Sequence[float]) -> int | None:
+    """Find the number of seeds of each row from which on `power` is at least 80 %; None above `MOST_SEEDS`."""
+    if power(difference, MOST_SEEDS, stds) < POWER:
+        return None
+    low, high = LEAST_SEEDS_FOR_T - 1, MOST_SEEDS
+    while high - low > 1:
+        middle = math.isqrt(low * high) if high > 2 * low else (low + high) // 2
+        low, high = (low, middle) if power(difference, middle, stds) >= POWER else (middle, high)
+    return high
+
+
+def cannot_tell(seeds: Seeds, name: str, baseline: str) -> str:
+    """Word that a row is not significantly different from the baseline: `3 seeds cannot tell; 12 would`.
+
+    So many seeds of each row find a true difference as large as the measured one, at the measured spreads, with a
+    probability of 80 %.
+    """
+    in_order = [baseline, name, *(row for row in seeds if row not in (baseline, name))]
+    difference = float(np.mean(seeds[name]) - np.mean(seeds[baseline]))
+    needed = seeds_needed(difference, [math.sqrt(variance(seeds[row])) for row in in_order])
+    would = f"more than {MOST_SEEDS:,}" if needed is None else f"{needed:,}"
+    return f"{few_seeds(len(seeds[name]), len(seeds[baseline]))}; {would} would"
+
+
+def few_seeds(count: int, count_of_baseline: int) -> str:
+    """Word that seeds do not decide: `3 seeds cannot tell`, `3 and 5 seeds cannot tell`."""
+    return f"{' and '.join(dict.fromkeys((str(count), str(count_of_baseline))))} seeds cannot tell"
+
+
+def std_between_seeds(rows: Sequence[Sequence[float]]) -> tuple[float, float, float] | None:
+    """Pool the standard deviation of rows of several values: itself, and its 95 % interval; None without a spread."""
+    several = [row for row in rows if len(row) > 1]
+    pooled, freedom = pooled_variance(several) if several else (0.0, 0)
+    if not pooled:
+        return None
+    low, high = np.sqrt(pooled * freedom / scipy.special.chdtri(freedom, [TAIL, 1 - TAIL]))
+    return math.sqrt(pooled), float(low), float(high)
+
+
+def seeds_note(task: str, records: Sequence[Record], hashes: Collection[str], *, rows: int, seeds: int) -> str:
+    """Word how many seeds a difference of one point would need, of `rows` rows with `seeds` planned seeds each.
+
+    The spread is that of the task's records with these hashes of settings, or of all if there are none; rows of which
+    only some seeds converged are left out.
+    """
+    sources = {
+        "equal settings": [record for record in records if record["provenance"]["config_hash"] in hashes],
+        "other settings of this task, protocol and size": records,
+    }
+    for of, chosen in sources.items():
+        cells = [make_cell(members, "paper") for members in group_by_variant(chosen).values()]
+        stds = std_between_seeds([cell.accuracies for cell in cells if not cell.partly_converged])
+        if stds is not None:
+            return f"{task}: {_needed(*stds, rows, seeds)}, of {of} on record."
+    return f"{task}: seeds needed are unknown, because no record below the folder of runs has a second seed."
+
+
+def _needed(std: float, low: float, high: float, rows: int, seeds: int) -> str:
+    counts = [seeds_needed(POINTS, [each] * rows) for each in (std, low, high)]
+    best, least, most = (f"more than {MOST_SEEDS:,}" if count is None else f"{count:,}" for count in counts)
+    now = f"{100 * power(POINTS, seeds, [std] * rows):.0f} %" if seeds >= LEAST_SEEDS_FOR_T else "not tested"
+    return (
+        f"a difference of {POINTS:g} point from the baseline, of one row alone, is significant with a probability of"
+        f" {100 * POWER:.0f} % from {best} seeds on [{least}, {most}]; with {seeds} seeds: {now}. Standard deviation"
+        f" between seeds: {std:.2f} points [{low:.2f}, {high:.2f}]"
+    )

@@ -1,0 +1,1 @@
+"""Statistics of the comparison: what is significant, intervals, seeds needed, rank correlation."""

@@ -1,0 +1,287 @@
+"""Which runs may be averaged: group records into variants, whose runs differ by the seed alone, and name the variants.
+
+The rule: two records are in one row of a table only if all that they hold of method, settings and data is equal, and if
+the hashes of their settings, which also cover what older records do not hold, are equal too. The name of a row is its
+method and, in brackets, all that sets it apart: `nystrom (num_landmarks=32)`. Records with the same name are one row,
+so a name must say every difference; it is made in five steps. What this must know of the options of other rooms is
+declared in `lra.runs.schema`, below the record.
+"""
+
+import functools
+import json
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+from lra.runs.collection import data_of
+from lra.runs.flatten_settings import (
+    NOT_RECORDED,
+    FlatSettings,
+    branches,
+    flatten,
+    removed_settings,
+    value_text,
+    values_before,
+)
+from lra.runs.published_numbers import NOT_SET, SETS_BY_TASK, family_settings, paper_settings
+from lra.runs.schema import (
+    ALWAYS_RECORDED,
+    COUNTED_WITHIN,
+    GROUPS_IN_NAMES,
+    MIXERS,
+    RECORDED_IF_SET,
+    SET_BY_THE_DEVICE,
+    TAKE_ANY_ARGUMENT,
+    TARGET,
+    USUAL_VALUES,
+    Record,
+)
+
+ALWAYS_SET = tuple(f"trainer.{option}" for option in ALWAYS_RECORDED)
+UNSET = "unset"  # the value of an option that is recorded only if it is set, for records without it
+SEARCH_IN_NAMES: tuple[Literal["space", "budget"], ...] = ("space", "budget")
+MOST_NOT_RECORDED = 3  # options that a name lists as not recorded; more are counted
+NUMBER = re.compile(r"([0-9]+(?:\.[0-9]+)?(?:e[+-]?[0-9]+)?)")
+Words = tuple[str, ...]
+Scope = tuple[str, ...]  # a config group and, where its options are compared among some records alone, what they share
+
+
+@dataclass(frozen=True, kw_only=True)
+class _EqualRuns:
+    """Records with equal settings and data, such as the seeds of one run: their places among all, the first of them.
+
+    `options` has the text of each option by its dotted key, without those that the row's name begins with, `ignored`
+    the texts of those that `group_by_variant` is told to ignore.
+    """
+
+    places: list[int]
+    first: Record
+    options: FlatSettings
+    ignored: Words
+
+
+class _Usual(NamedTuple):
+    """The usual value of an option, which names do not list, and the option's place in names.
+
+    Without a usual value (None) names list each value.
+    """
+
+    value: str | None
+    place: tuple[int, int]
+
+
+UsualValues = Mapping[Scope, Mapping[str, _Usual]]
+
+
+def group_by_variant(records: Iterable[Record], *, ignored: tuple[str, ...] = ()) -> dict[str, list[Record]]:
+    """Group records by method, settings and data; the keys of the result are names for table rows.
+
+    A name lists the options that tell variants apart. An option of an attention or mixer is listed when it differs
+    among the method's records: `nystrom (num_landmarks=32)`. Any other option is listed when it differs from the most
+    frequent value, which is counted among the records of a task for data and recipe, and else among all records. An
+    option that only some records hold is listed as "not recorded" for the others; more than three of them are counted,
+    if that does not make two names equal.
+
+    `ignored` are dotted keys of options that are not compared, such as `attention.num_landmarks` in a sweep over it.
+    """
+    records = list(records)
+    runs = _equal_runs(records, ignored)
+    usual = _usual_values(runs)
+    rows: dict[Words, list[_EqualRuns]] = defaultdict(list)
+    for run in runs:
+        rows[run.first["identity"]["attention"], *_differences(run, usual)].append(run)
+    variants: dict[Words, list[Record]] = defaultdict(list)
+    for words, members in rows.items():
+        hashes = _hashes_apart(records, members)
+        for place in sorted(place for run in members for place in run.places):
+            variants[*words, *hashes.get(place, ())].append(records[place])
+    short = {words: _name(_counted(words)) for words in variants}
+    times = Counter(short.values())
+    named = {short[words] if times[short[words]] == 1 else _name(words): group for words, group in variants.items()}
+    return dict(sorted(named.items(), key=lambda item: natural(item[0])))
+
+
+def natural(name: str) -> tuple[list[str | float], str]:
+    """Make the key that sorts names with the numbers in them as numbers: 16 before 128, 1e-05 before 0.001."""
+    parts = NUMBER.split(name)  # text and numbers by turns
+    return [float(part) if place % 2 else part for place, part in enumerate(parts)], name
+
+
+def _equal_runs(records: Sequence[Record], ignored: tuple[str, ...]) -> list[_EqualRuns]:
+    """Step 1: put records together whose names, settings and data are equal."""
+    places: dict[Words, list[int]] = defaultdict(list)
+    for place, record in enumerate(records):
+        identity, provenance = record["identity"], record["provenance"]
+        names = (identity["task"], identity["attention"], identity["protocol"], provenance["data_origin"])
+        places[*names, json.dumps(record["settings"]), json.dumps(provenance["data_sha256"])].append(place)
+    recorded = [(equal, _recorded_options(records[equal[0]])) for equal in places.values()]
+    keys = {key for _, options in recorded for key in options} - {*ignored}
+    return [
+        _EqualRuns(
+            places=equal,
+            first=records[equal[0]],
+            options=_all_options(records[equal[0]], {key: options[key] for key in options if key not in ignored}, keys),
+            ignored=tuple(options.get(key, "") for key in ignored),
+        )
+        for equal, options in recorded
+    ]
+
+
+def _recorded_options(record: Record) -> FlatSettings:
+    """Flatten the settings and data of a record, without the names of its task and method."""
+    data = {"origin": record["provenance"]["data_origin"], "content": data_of(record)}
+    settings = record["settings"]
+    groups = {group: options for group, options in settings.items() if group not in ("callbacks", "tuned")}
+    if "tuned" in settings:
+        groups["tuned"] = {key: settings["tuned"][key] for key in SEARCH_IN_NAMES}
+    callbacks = record["settings"].get("callbacks", {}).items()
+    options = flatten({**groups, "data": data}) | {
+        f"callbacks.{name}": _as_call(callback) for name, callback in callbacks
+    }
+    method = value_text(record["identity"]["attention"])
+    named = {"task.name", *(f"{group}.name" for group in (*MIXERS, "model") if options.get(f"{group}.name") == method)}
+    return {key: text for key, text in options.items() if key not in named}
+
+
+def _chosen_by_search(record: Record) -> Mapping[str, str]:
+    return record["settings"]["tuned"]["options"] if "tuned" in record["settings"] else {}
+
+
+def _as_call(callback: Mapping[str, object]) -> str:
+    """Write what a class is made from as a call, such as `EarlyStopping(monitor=dev/accuracy, patience=5)`."""
+    arguments = flatten({key: value for key, value in callback.items() if key != TARGET})
+    name = str(callback.get(TARGET)).rpartition(".")[2]
+    return f"{name}({', '.join(f'{key}={text}' for key, text in sorted(arguments.items()))})"
+
+
+def _all_options(record: Record, recorded: FlatSettings, keys: set[str]) -> FlatSettings:
+    """Step 2: add to what a record holds those of the keys of all records that were not set, or came to lra later.
+
+    What a search has chosen is left out, because it is another value for each task: runs of one method belong
+    together if their searches had the same space and the same budget.
+    """
+    classes = tuple(f"{place}." for place in TAKE_ANY_ARGUMENT if f"{place}.{TARGET}" in recorded)
+    unset = sorted(key for key in keys if _is_recorded_if_set(key) or key.startswith(classes))
+    groups = {name: group for name, group in record["settings"].items() if isinstance(group, dict)}
+    before = flatten({name: values_before(group, name) | removed_settings(group) for name, group in groups.items()})
+    options = dict.fromkeys(unset, UNSET) | {key: text for key, text in before.items() if key in keys} | recorded
+    return {key: text for key, text in options.items() if key not in _chosen_by_search(record)}
+
+
+@functools.cache
+def _is_recorded_if_set(key: str) -> bool:
+    group, _, option = key.partition(".")
+    return group in RECORDED_IF_SET and option != "" and key not in ALWAYS_SET
+
+
+def _scope(record: Record, key: str) -> Scope:
+    """Name the records among which the usual value of an option is counted: a config group, and what they share."""
+    group, shared = _group_and_shared_names(key)
+    identity = record["identity"]
+    if group in SETS_BY_TASK and family_settings(identity["protocol"], identity["task"]):
+        shared = ("task", "attention", "protocol")
+    return (group, *[record["identity"][name] for name in shared])
+
+
+@functools.cache
+def _group_and_shared_names(key: str) -> tuple[str, tuple[Literal["task", "attention", "protocol"], ...]]:
+    group = key.split(".")[0]
+    return group, COUNTED_WITHIN.get(key, COUNTED_WITHIN.get(group, ()))
+
+
+def _usual_values(runs: Sequence[_EqualRuns]) -> UsualValues:
+    """Step 3: find the usual value of each option within each scope, which goes without saying."""
+    counts: dict[tuple[Scope, str], Counter[str]] = defaultdict(Counter)
+    papers: dict[tuple[Scope, str], str] = {}
+    fixed: dict[tuple[Scope, str], str] = {}
+    for run in runs:
+        for key, text in run.options.items():
+            counts[_scope(run.first, key), key][text] += len(run.places)
+        identity = run.first["identity"]
+        for key, text in _papers_options(identity["task"], identity["attention"]).items():
+            papers[_scope(run.first, key), key] = text
+        named = (identity[name] for name in ("protocol", "size", "task", "attention"))
+        for key, text in _familys_options(*named).items():
+            fixed[_scope(run.first, key), key] = text
+    usual: dict[Scope, dict[str, _Usual]] = defaultdict(dict)
+    for place, ((scope, key), times) in enumerate(counts.items()):
+        of_group = [*GROUPS_IN_NAMES, scope[0]].index(scope[0])  # others come last
+        value = fixed.get((scope, key)) or _usual_value(key, times, papers.get((scope, key)))
+        usual[scope][key] = _Usual(value, (of_group, place))
+    return usual
+
+
+@functools.cache
+def _papers_options(task: str, attention: str) -> FlatSettings:
+    return flatten(paper_settings(task, attention) or {})
+
+
+@functools.cache
+def _familys_options(protocol: str, size: str, task: str, method: str) -> FlatSettings:
+    """The options that a protocol sets for a task: they are usual there, whatever the runs have; not at other sizes."""
+    settings = family_settings(protocol, task) or {}
+    if settings.get("size") != {"name": size}:
+        return {}
+    groups = [group for group in SETS_BY_TASK if settings.get(group, {}).get("name", method) == method]
+    chosen = flatten(settings)
+    return {key: chosen[key] for key in chosen if key.partition(".")[0] in groups and key not in NOT_SET}
+
+
+def _usual_value(key: str, times: Counter[str], papers: str | None) -> str | None:
+    """Choose the most frequent value, or the paper's among equals; None for an option of a method that varies."""
+    if key in USUAL_VALUES:
+        return USUAL_VALUES[key]
+    if key.startswith("tuned.") and len(times) == 1:  # all runs are of one search
+        return next(iter(times))
+    if key.startswith(("attention.", "mixer.")) and len(times) > 1:
+        return None
+    if _is_recorded_if_set(key) and key not in SET_BY_THE_DEVICE:
+        return UNSET
+    return max(sorted(times), key=lambda text: (times[text], text == papers))
+
+
+def _differences(run: _EqualRuns, usual: UsualValues) -> list[str]:
+    """Step 4: word the options that are not usual, and as "not recorded" those that only other records hold."""
+    groups = {scope[0] for scope in usual}
+    scopes = {_scope(run.first, key) for group in groups for key in (group, f"{group}.name")}
+    different, absent = [], []
+    for key, (value, place) in (item for scope in scopes for item in usual.get(scope, {}).items()):
+        if key not in run.options:
+            absent += [key] * (key not in _chosen_by_search(run.first))
+        elif run.options[key] != value:
+            different.append((place, f"{_short(key)}={run.options[key]}"))
+    not_recorded = [f"{branch} {NOT_RECORDED}" for branch in branches(absent, run.options)]
+    return [words for _, words in sorted(different)] + not_recorded
+
+
+def _short(key: str) -> str:
+    """Shorten a key: `attention.num_landmarks` to `num_landmarks`, `protocol.name` to `protocol`."""
+    group, *rest = key.split(".")
+    if rest == ["name"]:
+        return group
+    return ".".join(rest) if group in (*MIXERS, "callbacks") else key.removesuffix(".name")
+
+
+def _hashes_apart(records: Sequence[Record], runs: Sequence[_EqualRuns]) -> dict[int, Words]:
+    """Step 5: word, by place, the hashes of those records of a row that have several for one task."""
+    hashes: dict[Words, dict[int, str]] = defaultdict(dict)
+    for run in runs:
+        for place in run.places:
+            hash_of_place = records[place]["provenance"]["config_hash"]
+            hashes[run.first["identity"]["task"], *run.ignored][place] = hash_of_place
+    several = (by_place for by_place in hashes.values() if len(set(by_place.values())) > 1)
+    return {place: (f"unrecorded settings {value}",) for by_place in several for place, value in by_place.items()}
+
+
+def _name(words: Sequence[str]) -> str:
+    method, *differences = words
+    return f"{value_text(method)} ({', '.join(differences)})" if differences else value_text(method)
+
+
+def _counted(words: Words) -> Words:
+    """Replace more than three options that were not recorded by their number."""
+    others = [text for text in words if not text.endswith(f" {NOT_RECORDED}")]
+    count = len(words) - len(others)
+    return (*others, f"{count} settings {NOT_RECORDED}") if count > MOST_NOT_RECORDED else words

@@ -1,0 +1,1 @@
+"""The verbs over many runs."""

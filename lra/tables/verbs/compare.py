@@ -1,0 +1,110 @@
+"""lra compare: compare attentions on a task, with confidence intervals, tests of significance and figures.
+
+  lra compare run task=listops attention=full,nystrom,linformer     trains the missing runs, then shows
+  lra compare run attention=nystrom attention.pinv=iterative,exact  variants of one attention
+  lra compare run attention=nystrom mixer=s4d,gated                 an attention and other mixers
+  lra compare run attention=all size=tiny                           every attention and every mixer; also task=all
+  lra compare plan task=text attention=full,nystrom seed=range(5)   hours, memory and seeds that it would need
+  lra compare show task=listops run_group=table                     from the records of `lra table`
+  lra compare show notes=all                                        with every note; else at most 8 lines
+  lra compare show task=listops run_group=table flops=true          also at equal FLOPs, counted now: a minute
+  lra compare show format=csv out=compare.csv
+
+The first attention is the baseline. Every other one is shown with its difference from the baseline and two 95 %
+intervals: over seeds (from three seeds on) and over test examples (bootstrap). The verdict over seeds is "significant",
+by the rule of `lra table`: with a probability of 5 % any row is called so by chance, also where rows spread unequally;
+or "3 seeds cannot tell; 12 would", if 12 seeds of each row find such a difference with a probability of 80 %. Hedges' g
+is the difference in standard deviations between seeds. With fewer than three seeds the verdict is by the bootstrap: "on
+the test set". Where only some seeds converged, the table shows the seeds and no interval. "dev at equal time" is the
+best dev accuracy within the time of the fastest row's whole training. `plan` says how many seeds a difference of one
+point would need (80 % power), from the spread of the records below the folder of runs. Two figures go into the run
+group's folder, each as PNG, PDF and SVG: accuracy against time with the Pareto front, and the dev accuracy of every
+seed against the step. Notes name the runs that are not finished, and the convergence step of each seed.
+"""
+
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from lra.runs.collection import collect
+from lra.runs.schema import Record
+from lra.settings import config
+from lra.tables.comparison import baseline_row, comparison_table, contenders
+from lra.tables.dev_curves import convergence_notes, dev_curves
+from lra.tables.figures.comparison import plot_pareto
+from lra.tables.figures.dev_curves import plot_curves
+from lra.tables.grid.output import Draw, plan_run_or_show, write_task_tables
+from lra.tables.grid.run_set import RunSet, read_run_set
+from lra.tables.seeds_needed import seeds_note
+from lra.tables.variants import group_by_variant
+from lra.terminal.console import make_console
+from lra.terminal.text_table import TextTable
+
+SUBCOMMANDS = ("plan", "run", "show")
+
+
+def main(words: Sequence[str]) -> None:
+    """Plan, run or show."""
+    run_set = read_run_set("compare", words)
+    plan_run_or_show(run_set, show)
+    if run_set.options.what == "plan":
+        _print_seeds_needed(run_set, make_console())
+
+
+def _print_seeds_needed(run_set: RunSet, console: Console) -> None:
+    """Print for each task how many seeds a difference of one point would need; of one method there is no difference."""
+    records = [record for record in collect(Path(run_set.cells[0].cfg.paths.runs)).records if run_set.is_shown(record)]
+    for task in run_set.tasks():
+        cells = [cell for cell in run_set.cells if cell.choice("task") == task]
+        rows, hashes = {cell.kind for cell in cells}, {config.config_hash(cell.cfg) for cell in cells}
+        of_task = [record for record in records if record["identity"]["task"] == task]
+        if len(rows) > 1:
+            console.print(seeds_note(task, of_task, hashes, rows=len(rows), seeds=len(cells) // len(rows)))
+
+
+def show(run_set: RunSet, console: Console) -> None:
+    """Print a table and draw two pictures for every task: accuracy against time, and the dev curves of all seeds."""
+
+    def make(_task: str, records: list[Record], title: str) -> tuple[TextTable, dict[str, Draw]]:
+        compared = contenders(records, _baseline(run_set, records), methods=run_set.typed_methods())
+        step_flops = _step_flops(run_set, records) if run_set.options.flops else None
+        table = comparison_table(records, compared, title=title, step_flops=step_flops)
+        if not compared:
+            return table, {}
+        rate, curves = records[0]["outcome"]["majority_rate"], dev_curves(records)
+        drawings: dict[str, Draw] = {"compare": partial(plot_pareto, compared, title=title, majority_rate=rate)}
+        if curves:
+            drawings["curves"] = partial(plot_curves, curves, title=title, majority_rate=rate)
+        return table.with_details(*convergence_notes(records)), drawings
+
+    write_task_tables(run_set, console, "compare", make)
+
+
+def _step_flops(run_set: RunSet, records: list[Record]) -> dict[str, float]:
+    """Count the FLOPs of a training step of each row whose settings are those of a cell."""
+    from lra.tables.grid.estimate import count_step_flops  # slow: it imports torch
+
+    cells = {config.config_hash(cell.cfg): cell for cell in run_set.cells}
+    found = {name: cells.get(rows[0]["provenance"]["config_hash"]) for name, rows in group_by_variant(records).items()}
+    return {name: count_step_flops(cell.cfg) for name, cell in found.items() if cell is not None}
+
+
+def _baseline(run_set: RunSet, records: list[Record]) -> str | None:
+    """Name the row that is the baseline: of the first cell that has records; None when no cell has any."""
+    groups = group_by_variant(records)
+    for cell in run_set.cells:
+        options = config.mixer_settings(cell.cfg)
+        rows = {name: members for name, members in groups.items() if _has_options(options, members[0])}
+        if rows:
+            return baseline_row(rows, config.settings(cell.cfg))
+    return None
+
+
+def _has_options(chosen: dict[str, Any], record: Record) -> bool:
+    """Tell whether a record's attention or mixer has these options; the record may lack options that came later."""
+    settings = record["settings"]
+    options: dict[str, Any] = {**settings.get("attention", settings.get("mixer", {}))}
+    return all(chosen.get(key) == value for key, value in options.items())

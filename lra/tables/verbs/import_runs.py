@@ -1,0 +1,108 @@
+"""lra import: copy runs of another machine into this machine's folder of runs.
+
+  lra import /mnt/cluster/runs              a whole folder of runs
+  lra import results.jsonl                  records alone, as lra publish writes them
+  lra import /mnt/cluster/runs into=table   all of them into one run group
+
+Every record is checked first. A broken record is reported and not copied. A run that this machine has already is never
+changed. It is reported if its result differs from the imported one, or if it is not finished here. Copied are a run's
+record, configuration, hashes of the data, curves, figure, best checkpoint and its W&B id; W&B's own files and
+checkpoints for resuming are not.
+"""
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+from omegaconf import DictConfig
+
+from lra.base.command_line import command, quoted_for_hydra
+from lra.base.files import checked_name
+from lra.base.text import visible
+from lra.runs.collection import collect, describe
+from lra.runs.files import BEST, CONFIG, CURVE, DATA, LAST, METRICS, RESULT, WANDB_ID, run_folder
+from lra.runs.record import read_record, write_record
+from lra.runs.run_lock import RUNNER, TRAINING, RunLockedError, lock_run
+from lra.runs.schema import Record
+from lra.terminal.console import make_console
+from lra.types import UserError
+
+IMPORTED_FILES = (CONFIG, DATA, METRICS, CURVE, WANDB_ID, BEST)
+BEGUN = (BEST, LAST)  # where one of these is without a record, the run was begun on this machine
+
+
+def to_overrides(words: list[str]) -> list[str]:
+    """Turn a leading path into `from=PATH`."""
+    if words and "=" not in words[0] and not words[0].startswith("-"):
+        return [f"from={quoted_for_hydra(words[0])}", *words[1:]]
+    return words
+
+
+def run(cfg: DictConfig) -> None:
+    """Copy the runs that this machine does not have."""
+    if cfg["from"] is None:
+        right = command("import", "/mnt/other/runs")
+        raise UserError(f"import what? type for example: {right}", kind="missing_option", key="from", right=right)
+    place = Path(str(cfg["from"])).expanduser()
+    if not place.exists():
+        line = f"{place} is not there; type the folder of runs, or the .jsonl file, to import"
+        raise UserError(line, kind="missing_file", key="from", value=str(place))
+    into = None if cfg.into is None else checked_name(cfg.into, "into=", example="table", nested=True)
+    collection, console = collect(place, separate_run_groups=into is None), make_console()
+    copied: list[bool] = []  # of each run that is here now
+    for record, source in zip(collection.records, collection.sources, strict=True):
+        try:
+            copied.append(_bring(source, record, _folder(Path(cfg.paths.runs), record, into)))
+        except UserError as error:
+            collection.left_out += 1
+            collection.troubles.append(visible(f"left out: {describe(record)}: {error}"))
+    if not copied:
+        first, *others = collection.troubles or ["no record of a run is there"]
+        more = f" (and {len(others)} more)" if others else ""
+        raise UserError(f"nothing is imported from {place}; {first}{more}", kind="no_records", key=str(place))
+    for trouble in collection.troubles:
+        console.print(trouble)
+    counts = f"{copied.count(True)} runs imported, {copied.count(False)} were here, {collection.left_out} left out"
+    console.print(visible(f"{counts}: {cfg.paths.runs}"))
+
+
+def _folder(runs: Path, record: Record, into: str | None) -> Path:
+    """Build the folder that `lra train` would use; a foreign record must not choose a place on this disk."""
+    identity = record["identity"]
+    named: dict[str, Any] = {"group": into or identity["run_group"]}
+    named |= {key: identity[key] for key in ("task", "attention", "protocol", "size")}
+    named["config_hash"] = record["provenance"]["config_hash"]
+    for key, name in named.items():
+        checked_name(name, f"its {key}=", example="listops", nested=key == "group")
+    return run_folder(runs, **named, steps=record["outcome"]["steps"], seed=identity["seed"])
+
+
+def _bring(source: Path, record: Record, folder: Path) -> bool:
+    """Copy a run into its folder while no other process works there; False if the same run is there already."""
+    there = read_record(folder)
+    if there is None:
+        try:
+            with lock_run(folder, RUNNER, patience_seconds=0), lock_run(folder, TRAINING, patience_seconds=0):
+                there = read_record(folder)
+                if there is None:
+                    if any((folder / name).exists() for name in BEGUN):
+                        raise UserError(f"a run of these settings was begun here; finish it, or move it away: {folder}")
+                    _copy(source, record, folder)
+                    return True
+        except RunLockedError as error:
+            raise UserError(f"a run of these settings is in progress here: {folder}") from error
+    if there != record:
+        raise UserError(f"it is here already, with another result: {folder}")
+    return False
+
+
+def _copy(source: Path, record: Record, folder: Path) -> None:
+    """Copy all files under temporary names, then rename them, the record last: a run with a record is complete."""
+    if source.name == RESULT:
+        paths = [source.parent / name for name in IMPORTED_FILES]
+        brought = [path.name for path in paths if path.is_file() and not path.is_symlink()]
+        for name in brought:
+            shutil.copyfile(source.parent / name, folder / f"{name}.unfinished")
+        for name in brought:
+            (folder / f"{name}.unfinished").replace(folder / name)
+    write_record(folder, record)

@@ -1,0 +1,70 @@
+"""lra publish: append records of finished runs to a file of published records, which is kept with the code.
+
+  lra publish run_group=table name=paper_table          every finished run of a group
+  lra publish run=a1b9200f seed=0 name=listops          one run, by its hash (lra show runs) or its folder
+
+run_group= is a group of your runs, or the path of any folder or file of records.
+The file is published/NAME.jsonl below the folder of runs ($LRA_RUNS_DIR, or ./runs), or NAME.jsonl in to=FOLDER,
+one record a line. The project's documents quote no other results. A record that the file has already is not appended
+again. Records of runs with uncommitted changes (commit …-dirty) need dirty=true.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from omegaconf import DictConfig, OmegaConf
+
+from lra.base.command_line import command, override, typed_command
+from lra.base.files import checked_name
+from lra.base.text import visible
+from lra.runs.collection import Collection, append_new, collect, describe
+from lra.runs.files import find_run
+from lra.runs.groups import PUBLISHED, PUBLISHED_FOLDER
+from lra.runs.schema import Record
+from lra.settings.group_to_read import folder_of_runs, no_records, typed_text, with_group_found
+from lra.terminal.console import check_writable, make_console
+from lra.types import UserError
+
+
+def to_overrides(words: Sequence[str]) -> list[str]:
+    """Find the run group, wherever it lies; the file that is written stays in the user's own folder of runs."""
+    target = [] if typed_text("to", words) else [override("to", folder_of_runs(words) / PUBLISHED_FOLDER)]
+    return [*with_group_found(words), *target]
+
+
+def run(cfg: DictConfig) -> None:
+    """Append the records that the file does not have."""
+    if cfg.name is None or (cfg.run is None) == (cfg.run_group is None):
+        group, one = "run_group=table", "run=a1b9200f"
+        right = [command("publish", group, "name=paper_table"), command("publish", one, "name=mine")]
+        line = f"say what and where: {right[0]}, or {right[1]}"
+        raise UserError(line, kind="missing_option", key="name" if cfg.name is None else "run_group", right=right)
+    name = checked_name(cfg.name, "name=", example="paper_table")
+    runs, target = Path(cfg.paths.runs), Path(cfg.to).expanduser().absolute() / f"{name}{PUBLISHED}"
+    check_writable(target, str(cfg.to), "to", example=PUBLISHED_FOLDER)
+    seed = OmegaConf.select(cfg, "seed")
+    place = runs / str(cfg.run_group) if cfg.run is None else find_run(str(cfg.run), runs, seed=seed)
+    collection = collect(place) if place.exists() else Collection()
+    if not collection.records and cfg.run is None:
+        raise no_records("publish", place, troubles=collection.troubles)
+    if not collection.records:
+        line = "; ".join([f"no record is below {place}", *collection.troubles])
+        raise UserError(line, kind="no_records", key=str(place))
+    console = make_console()
+    for trouble in collection.troubles:
+        console.print(trouble)
+
+    def _choose(there: list[Record]) -> list[Record]:
+        new = [record for record in collection.records if record not in there]
+        for record in new:
+            commit = record["provenance"].get("git_commit") or "none"
+            if commit.endswith("-dirty") and not cfg.dirty:
+                what = f"{describe(record)} is of a changed checkout ({commit})"
+                right = typed_command("publish", "dirty=true")
+                line = f"{what}: commit and run it again, or type: {right}"
+                raise UserError(line, kind="dirty", key="dirty", value=commit, right=right)
+        return new
+
+    count = append_new(target, _choose)
+    line = f"{count} records appended, {len(collection.records) - count} were there: {target}"
+    console.print(visible(line))

@@ -1,0 +1,49 @@
+"""lra table: reproduce the paper's table: plan it, run the missing cells, show them with the published numbers.
+
+  lra table plan                             75 cells: which are finished; measured s/step, hours, memory of the others
+  lra table run                              runs the missing cells; after Ctrl-C or a kill, the same command resumes
+  lra table run task=listops,text seed=0     some of its cells
+  lra table run attention=all size=short     every attention and every mixer, not the paper's five alone; also task=all
+  lra table run workers=2 trainer.threads=1  two cells at a time on this machine
+  lra table run trainer=gpu workers=8        eight cells at a time, each on a GPU of its own
+  lra table run workers=8 hydra/launcher=submitit_slurm hydra.launcher.timeout_min=1440
+  lra table show                             mean ± SD (seeds), the paper's value, the difference; works any time
+  lra table show notes=all                   with every note; without it at most 8 lines below the table
+  lra table show reference=skyformer format=latex out=table.tex
+  lra table run recipe=tuned task=listops    with the best configurations that lra tune has found (lra tune --help)
+  lra table plan protocol=s4                 S4's table: S4D and attentions in its encoder (conf/sweep/s4_table.yaml)
+  lra table show run_group=published         from published records; also the path of a folder or file of records
+  lra table run size=tiny recipe.steps=4     a trial of all cells, in minutes
+
+  sweep=paper_table    the cells: 5 tasks × 5 attentions × 3 seeds (conf/sweep/paper_table.yaml)
+  reference=paper|xformers|skyformer|google|s4
+  format=terminal|markdown|csv|latex|wandb
+
+Several `lra table run` on one folder of runs, on one machine or many, share the cells. No cell is run twice, and the
+cell of a process that was killed is free again. When a cell fails, its error is noted and the other cells go on; the
+next `lra table run` tries it again.
+"""
+
+from collections.abc import Sequence
+
+from rich.console import Console
+
+from lra.tables.accuracy_table import accuracy_table
+from lra.tables.grid.output import left_out_notes, no_record_notes, plan_run_or_show, says_what_is_there, write_table
+from lra.tables.grid.run_set import RunSet, read_run_set
+
+SUBCOMMANDS = ("plan", "run", "show")
+
+
+def main(words: Sequence[str]) -> None:
+    """Plan, run or show."""
+    plan_run_or_show(read_run_set("table", words), show)
+
+
+def show(run_set: RunSet, console: Console) -> None:
+    """Print the table of the group's records."""
+    records = run_set.records()
+    if says_what_is_there(run_set, console):
+        return
+    table = accuracy_table(records, reference=run_set.options.reference, listed_tasks=run_set.tasks())
+    write_table(run_set, console, "table", table.with_notes(*no_record_notes(run_set), *left_out_notes(run_set)), [])

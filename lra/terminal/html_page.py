@@ -1,0 +1,148 @@
+"""Make an HTML page that needs no other file, in light and dark: its sections, tables and figures.
+
+The page's security policy allows no script but the one that is given, which it names by its hash.
+"""
+
+import base64
+import hashlib
+import re
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import jinja2
+import matplotlib
+from markupsafe import Markup
+
+from lra.base.files import replace_text
+from lra.base.text import visible_lines
+from lra.terminal.display_names import TASK, display_name
+from lra.terminal.plots import GREY, INK, OF_PAPER, PALETTE, QUIET
+from lra.terminal.text_table import TextTable
+
+PAGE = Path(__file__).with_name("page.html")
+REM_FOR_AN_INCH = 9.4  # letters of 7 points are as large as the text of the page
+FIGURE_COLOURS = dict(  # colours of figures on a light page, and what they are on a dark one
+    zip(
+        dict.fromkeys((INK, QUIET, GREY, *PALETTE, *OF_PAPER.values())),
+        ("#e6edf3", "#9198a1", "#a0a7af", "#6cb6ff", "#ff9466", "#4cc9a6", "#e79ad0", "#d4b13f"),
+        strict=True,
+    )
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Part:
+    """A part of a section, such as that of a task: paragraphs, tables, and figures as SVG text by what they show.
+
+    Without a name it has no heading.
+    """
+
+    name: str = ""
+    texts: list[str] = field(default_factory=list)
+    tables: list[TextTable] = field(default_factory=list)
+    figures: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing to show."""
+        return not self.texts and not self.tables and not self.figures
+
+
+@dataclass(frozen=True, kw_only=True)
+class Section:
+    """A section of the page, with its parts; `name` is the heading."""
+
+    name: str
+    parts: list[Part]
+
+    @property
+    def id(self) -> str:
+        """The anchor of the section."""
+        return re.sub(r"\W+", "-", self.name.lower()).strip("-")
+
+
+def notes_once(sections: list[Section]) -> tuple[list[Section], list[str]]:
+    """Take notes that several tables share out of them: return the sections without these, and the notes."""
+    tables = [table for section in sections for part in section.parts for table in part.tables]
+    counts = Counter(note for table in tables for note in table.notes)
+
+    def alone(table: TextTable) -> TextTable:
+        return replace(table, notes=[note for note in table.notes if counts[note] == 1])
+
+    rest = [
+        replace(section, parts=[replace(part, tables=list(map(alone, part.tables))) for part in section.parts])
+        for section in sections
+    ]
+    return rest, [note for note, count in counts.items() if count > 1]
+
+
+def write_page(
+    path: Path,
+    *,
+    title: str,
+    subtitle: str,
+    sections: list[Section],
+    troubles: list[str],
+    template: Path | None = None,
+    script: Path | None = None,
+    **more: Any,
+) -> Path:
+    """Write a page atomically, and return its path; texts are escaped, only figures and the script are markup.
+
+    Args:
+        troubles: warnings at the top; more than three are folded.
+        template: a file that extends the `page.html` of this folder; None for that itself.
+        script: the file with the only script of the page; None for a page without.
+        more: what the template needs besides.
+    """
+    template = template or PAGE
+    folders = [PAGE.parent, template.parent]
+    code = f"\n{script.read_text()}" if script else ""
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(folders), autoescape=True, undefined=jinja2.StrictUndefined, finalize=_printable
+    )
+    environment.filters |= {
+        "breakable": breakable, "display": display_name, "display_task": partial(display_name, of=TASK)
+    }  # fmt: skip
+    text = environment.get_template(template.name).render(
+        title=title,
+        subtitle=subtitle,
+        sections=sections,
+        troubles=troubles,
+        figure_colours=FIGURE_COLOURS,
+        script=Markup(code),
+        script_hash=base64.b64encode(hashlib.sha256(code.encode()).digest()).decode(),
+        **more,
+    )
+    path.parent.mkdir(parents=True, exist_ok=True)
+    replace_text(path, text)
+    return path
+
+
+def _printable(value: object) -> object:
+    """Spell out control characters in a template's text; `Markup`, such as a figure, stays as it is."""
+    return visible_lines(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+
+
+def breakable(name: str) -> Markup:
+    """Allow a line to end after the signs that join words, so that a narrow column does not split a word."""
+    parts = re.split(r"(?<=[=.,/])", visible_lines(name))
+    return Markup("<wbr>").join(parts)
+
+
+def svg(draw: Callable[[Path], Path]) -> str:
+    """Draw a figure with `draw`, and return it as SVG text whose colours follow the page's, light or dark."""
+    clear = ("figure.facecolor", "axes.facecolor", "savefig.facecolor", "legend.facecolor")
+    settings: Any = dict.fromkeys(clear, "none") | {"svg.fonttype": "none", "svg.hashsalt": "lra"}
+    with TemporaryDirectory() as folder, matplotlib.rc_context(settings):
+        text = draw(Path(folder) / "figure.svg").read_text("utf-8")
+    known = re.compile("|".join(FIGURE_COLOURS))
+    coloured = known.sub(lambda colour: f"var(--c{colour.group()[1:]})", text[text.index("<svg") :])
+    size = re.search(r'width="([\d.]+)pt" height="[\d.]+pt"', coloured)
+    assert size is not None
+    return coloured.replace(size[0], f'width="{float(size[1]) / 72 * REM_FOR_AN_INCH:.1f}rem"', 1)

@@ -1,0 +1,148 @@
+"""`lra bench attention`: measure what is missing, keep the record, and show tables and a figure."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from lra.base.files import replace_text
+from lra.base.signals import Stopped
+from lra.base.text import visible
+from lra.runs.versions import git_commit, versions
+from lra.terminal.console import make_console, out_path, work_progress
+from lra.terminal.fit_table import print_text_table
+from lra.tools.bench.bench_overrides import methods_to_measure, parse_overrides
+from lra.tools.bench.record import BenchRecord, BenchSettings, begin_record, read_bench, record_path, write_bench
+from lra.tools.bench.tables import bench_markdown, bench_tables, csv_table
+from lra.types import UserError
+
+if TYPE_CHECKING:  # slow imports, which `show=` does not need
+    from omegaconf import DictConfig
+    from rich.console import Console
+
+    from lra.tools.bench.methods import BenchMethod, BenchShape
+
+os.environ.setdefault("KINETO_LOG_LEVEL", "6")  # else torch's profiler writes two lines to stderr; read at its import
+
+
+def bench_attention(overrides: list[str]) -> None:
+    """Do what `lra bench attention OVERRIDES` asks for.
+
+    Raises:
+        UserError: for the first wrong override.
+    """
+    cfg, of_methods = parse_overrides(overrides)
+    if cfg.show is None:
+        measure_and_show(cfg, of_methods)
+        return
+    path = Path(cfg.show).expanduser()
+    record = read_bench(path) if path.is_file() else None
+    if record is None or not {cell["length"] for cell in record["cells"]} & set(cfg.n):
+        fault = f"show={cfg.show} is no file" if record is None else f"{cfg.show} has none of the lengths n="
+        raise UserError(f"{fault}; type: lra bench attention show=runs/published/bench_attention.json n=2048")
+    show_bench(record, path, cfg, make_console())
+
+
+def measure_and_show(cfg: DictConfig, of_methods: list[str]) -> None:
+    """Measure the methods that these overrides choose at the lengths that their record lacks, and show all lengths."""
+    import torch
+
+    from lra.tools.bench.methods import BenchShape
+    from lra.tools.bench.peers import PEERS, check_installed, parity_of
+    from lra.training.machine import Machine, prepare_machine
+
+    packed = cfg.device == "cpu" if cfg.packed == "auto" else str(cfg.packed).lower() == "true"
+    peers = PEERS if cfg.against == "pypi" else ()
+    check_installed(peers)
+    methods = methods_to_measure(of_methods, packed=packed, peers=peers) + [peer.method() for peer in peers]
+    on_gpu = cfg.device == "cuda"
+    prepare_machine(Machine(accelerator="gpu" if on_gpu else "cpu", threads=cfg.threads))
+    shape = BenchShape(
+        batch=cfg.batch, heads=cfg.heads, head_dim=cfg.head_dim, length=2, dtype=cfg.dtype, device=cfg.device
+    )
+    settings: BenchSettings = {
+        "batch": cfg.batch,
+        "heads": cfg.heads,
+        "head_dim": cfg.head_dim,
+        "dtype": cfg.dtype,
+        "device": torch.cuda.get_device_name() if on_gpu else f"cpu ({torch.get_num_threads()} threads)",
+        "packed": packed,
+        "backward": cfg.backward,
+        "repeats": cfg.repeats,
+        "cell_seconds": float(cfg.cell_seconds),
+        "methods": [{"name": each.name, "kind": each.kind, "settings": each.settings} for each in methods],
+        "git_commit": git_commit(),
+        "versions": versions(),
+    }
+    path = record_path(Path(cfg.paths.runs) / "bench", settings)
+    record, console = begin_record(path, settings, again=cfg.n if cfg.force else ()), make_console()
+    if peers and (cfg.force or not record["parity"]):
+        record["parity"] = [parity_of(peer, shape) for peer in peers]
+        write_bench(path, record)
+    measure_missing(record, path, cfg, methods, shape, console)
+    show_bench(record, path, cfg, console)
+
+
+def measure_missing(
+    record: BenchRecord, path: Path, cfg: DictConfig, methods: list[BenchMethod], shape: BenchShape, console: Console
+) -> None:
+    """Measure the lengths that the record lacks, in growing order, and write it after each round of turns.
+
+    Raises:
+        Stopped: after a signal; the record keeps what has been measured.
+    """
+    from lra.tools.bench.measure import Bench
+
+    missing = sorted(set(cfg.n) - set(record["whole"]))
+    with work_progress(console, sum(missing) * len(methods) * cfg.repeats) as advance:
+        bench = Bench(
+            methods,
+            shape,
+            backward=cfg.backward,
+            repeats=cfg.repeats,
+            cell_seconds=cfg.cell_seconds,
+            advance=lambda method, length: advance(f"L = {length:,}  {method}", length),
+        )
+        bench.remember(record["cells"])
+        for length in missing:
+            of_others = [cell for cell in record["cells"] if cell["length"] != length]
+            try:
+                for cells in bench.measure_length(length):
+                    record["cells"] = of_others + cells
+                    write_bench(path, record)
+            except Stopped as stopped:
+                stopped.kept = (
+                    f"{len(record['whole'])} of {len(cfg.n)} lengths are finished, in {path}. The same command goes on"
+                    " from there."
+                )
+                raise
+            record["whole"] = sorted({*record["whole"], length})
+            write_bench(path, record)
+            if not console.is_terminal and (cfg.format == "terminal" or cfg.out):  # else stdout is the table alone
+                console.print(f"measured: L = {length:,}")
+
+
+def show_bench(record: BenchRecord, path: Path, cfg: DictConfig, console: Console) -> None:
+    """Print the lengths that were asked for, or write them to `out=`; draw the figure of what was measured now."""
+    asked: BenchRecord = {**record, "cells": [cell for cell in record["cells"] if cell["length"] in cfg.n]}
+    text_format = cfg.format
+    if cfg.out is not None and text_format == "terminal":
+        text_format = "csv" if Path(cfg.out).suffix == ".csv" else "markdown"
+    if text_format == "terminal":
+        for table in bench_tables(asked):
+            print_text_table(console, table)
+            console.print()
+    else:
+        text = csv_table(asked).to_csv() if text_format == "csv" else bench_markdown(asked)
+        if cfg.out is None:
+            print(text, end="")
+            return
+        replace_text(out_path(cfg.out), text)
+        console.print(f"written: {visible(str(cfg.out))}")
+    console.print(f"record   {visible(str(path))}")
+    if cfg.show is None:
+        from lra.tools.bench.plot import plot_bench
+
+        figure = plot_bench(asked, path.with_suffix(".png"))
+        console.print(f"figure   {visible(str(figure))} (.pdf and .svg beside it)")

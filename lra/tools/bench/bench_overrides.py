@@ -1,0 +1,128 @@
+"""The overrides of `lra bench attention`: its own options, and the methods to measure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from omegaconf import DictConfig
+
+from lra import from_config
+from lra.base.arguments import check_choice
+from lra.settings.check import check_config
+from lra.settings.config import ATTENTION, load_config, method_name, mixer_settings, mixes_by_attention
+from lra.settings.declared import group_options
+from lra.settings.overrides import check_overrides
+from lra.settings.several_values import combined, mixers_beside_attentions, options_in, spell_out_all, varied_and_fixed
+from lra.settings.unknown_option import unknown_flag, unknown_option
+from lra.terminal.console import check_out
+from lra.types import UserError
+
+if TYPE_CHECKING:
+    from lra.tools.bench.methods import BenchMethod
+    from lra.tools.bench.peers import Peer
+
+BENCH_CONFIG = "bench_attention"
+METHOD_GROUPS = (ATTENTION, "mixer", "protocol")  # their overrides choose the methods
+READ_BY_SHOW = ("paths", "show", "n", "format", "out")
+MOST_LENGTH = 2**24
+BENCH_FORMATS = ("terminal", "markdown", "csv")
+OF_TABLE_1 = ("attention=nystrom", "attention.num_landmarks=32")  # of the paper, in addition to the default settings
+
+
+def parse_overrides(overrides: Sequence[str]) -> tuple[DictConfig, list[str]]:
+    """Split the overrides into the bench's options and those that choose methods.
+
+    Raises:
+        UserError: for the first wrong override.
+    """
+
+    def group(override: str) -> str:
+        return override.split("=")[0].split(".")[0]
+
+    defaults = load_config(BENCH_CONFIG)
+    flag = next((place for place, each in enumerate(overrides) if each.startswith("-")), None)
+    if flag is not None:
+        trouble = f"{overrides[flag]} is no flag of lra bench attention"
+        raise unknown_flag(overrides[flag:], "bench", trouble, defaults, METHOD_GROUPS)
+    malformed = next((each for each in overrides if "=" not in each or each.startswith(("+", "~"))), None)
+    if malformed:
+        raise UserError(f"{malformed!r} is not key=value, as in: lra bench attention n=512,1024")
+    of_methods = [override for override in overrides if group(override) in METHOD_GROUPS]
+    of_bench = [_as_list(override) for override in overrides if override not in of_methods]
+    unknown = next((override for override in of_bench if group(override) not in defaults), None)
+    if unknown:
+        key, _, value = unknown.partition("=")
+        options = group_options(defaults, "", verb=BENCH_CONFIG)
+        advice = f"also {', '.join(METHOD_GROUPS)} and their options; a training step of a task: lra bench step"
+        raise unknown_option(key, defaults, options, verb=BENCH_CONFIG, value=value, advice=advice)
+    cfg = load_config(BENCH_CONFIG, check_overrides(BENCH_CONFIG, of_bench, sweep=False))
+    check_config(cfg, BENCH_CONFIG)
+    lengths = list(cfg.n)
+    wrong = [length for length in lengths if type(length) is not int or not 1 < length <= MOST_LENGTH]
+    if wrong or not lengths:
+        line = f"n={','.join(map(str, wrong))} is no list of whole numbers from 2 to {MOST_LENGTH:,}; type n=512,1024"
+        raise UserError(line)
+    check_choice("format", cfg.format, BENCH_FORMATS)
+    if str(cfg.packed).lower() == "true" and cfg.device != "cpu":
+        raise UserError("packed=true is for device=cpu, as in the encoder; type packed=auto")
+    check_out(cfg.out, "bench.md")
+    without_effect = [*of_methods, *(override for override in of_bench if group(override) not in READ_BY_SHOW)]
+    if cfg.show is not None and without_effect:
+        raise UserError(
+            f"{without_effect[0]} has no effect beside show=; type:"
+            " lra bench attention show=runs/published/bench_attention.json n=2048"
+        )
+    return cfg, of_methods
+
+
+def _as_list(override: str) -> str:
+    """Read `n=512,1024` as a list."""
+    key, _, value = override.partition("=")
+    return f"n=[{value}]" if key == "n" and not value.startswith("[") else override
+
+
+def methods_to_measure(overrides: Sequence[str], *, packed: bool, peers: Sequence[Peer] = ()) -> list[BenchMethod]:
+    """Build the methods: exact attention by both kernels, then those that were typed; by default all that there are.
+
+    To all of them belongs what the paper's Table 1 has with other settings than the defaults.
+
+    Several values of an option give several methods, as `attention.num_landmarks=32,64` does. Each of the `peers`
+    brings the method of ours whose outputs equal its own.
+    """
+    from lra.tools.bench.methods import attention_method, mixer_method
+
+    chosen = [override for override in overrides if not override.startswith("protocol=")] or ["attention=all"]
+    protocol = [override for override in overrides if override.startswith("protocol=")]
+    _, *typed = check_overrides("train", ["sweep=compare", *spell_out_all("compare", chosen), *protocol], sweep=True)
+    by_attention = any(override.startswith(("attention=", "attention.")) for override in typed)
+    cfgs: dict[str, DictConfig] = {}  # by the method's name
+    for kernel in ("fused", "math"):
+        exact = ("attention=full", f"attention.kernel={kernel}", "attention.attention_dropout=0.0")
+        cfgs[f"full {kernel}"] = load_config("train", [*exact, *protocol])
+    known = [mixer_settings(cfg) for cfg in cfgs.values()]
+    typed = ["seed=0", *([] if by_attention else ["attention=full"]), *typed]
+    varied, fixed = varied_and_fixed("compare", typed)
+    for words in combined(mixers_beside_attentions(varied, typed), fixed):
+        cfg = load_config("train", words)
+        settings = mixer_settings(cfg)
+        # without dropout there is no other exact attention, so the two references stand for it
+        if {**settings, "attention_dropout": 0.0} not in known and settings not in known:
+            known.append(settings)
+            cfgs[f"{method_name(cfg)}{options_in(words)}"] = cfg
+    further = [peer.ours for peer in peers if peer.ours]
+    if len(protocol) == len(overrides):  # all that there are
+        further.append((*OF_TABLE_1, *protocol))
+    for method_overrides in further:
+        cfg = load_config("train", method_overrides)
+        if mixer_settings(cfg) not in known:
+            known.append(mixer_settings(cfg))
+            options = [override.rpartition(".")[2] for override in method_overrides[1:] if override not in protocol]
+            cfgs[f"{method_name(cfg)} ({', '.join(options)})"] = cfg
+    methods = [
+        attention_method(name, mixer_settings(cfg), from_config.build_method(cfg), packed=packed)
+        if mixes_by_attention(cfg)
+        else mixer_method(f"{name} + projections", mixer_settings(cfg), from_config.build_method(cfg))
+        for name, cfg in cfgs.items()
+    ]
+    return sorted(methods, key=lambda method: method.kind)  # attentions first

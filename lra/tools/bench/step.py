@@ -1,0 +1,159 @@
+"""`lra bench step`: time a training step; compare its work with this machine's rates, and its losses with a CPU's."""
+
+import itertools
+import statistics
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytorch_lightning as pl
+import torch
+from omegaconf import DictConfig
+from rich.console import Console
+
+from lra import from_config
+from lra.from_config import trainer as build_trainer
+from lra.settings.config import method_name
+from lra.terminal.fit_table import print_text_table
+from lra.terminal.text_table import TextTable
+from lra.training.machine import set_float32, to_weight_dtype
+from lra.training.module import ClassifierModule
+from lra.training.timing import harness_step
+from lra.training.timing.counting import copy_rate, count_work, product_rate
+from lra.types import Batch, to_device
+
+TURNS = 2
+LOSS_STEPS, LOSS_EXAMPLES = 5, 8  # training steps whose losses are compared, and the examples of each
+TOLERANCE = 1e-5  # of the relative difference of a loss: float32 rounds by 1e-7, and bf16 differs by 1e-4 to 1e-3
+
+
+def measure_step(cfg: DictConfig, console: Console) -> None:
+    """Time the step, count its FLOPs and memory traffic, compare its losses, and print all of it."""
+    machine = build_trainer.build_machine(cfg)
+    datamodule = from_config.build_datamodule(cfg)
+    device, precision = machine.device, machine.precision
+    bare, harness, dev = [], [], []
+    log_every_steps = 1 if device.type == "cpu" else max(1, cfg.steps // 3)  # at a logged point Python waits for a GPU
+    for _ in range(TURNS):
+        module = to_weight_dtype(precision, from_config.build_module(cfg)).to(device).train()
+        optimizer = module.make_optimizer()
+        batches = harness_step.batches_of(datamodule, device)
+        harness_step.bare_step(module, optimizer, next(batches), precision)
+        bare += [harness_step.bare_step(module, optimizer, next(batches), precision) for _ in range(cfg.steps)]
+        with tempfile.TemporaryDirectory() as folder:
+            harness += harness_step.harness_steps(
+                module,
+                datamodule,
+                machine,
+                Path(folder),
+                steps=cfg.steps,
+                run_steps=cfg.recipe.steps,
+                log_every_steps=log_every_steps,
+            )
+        module = module.to(device)
+        dev.append(harness_step.dev_pass(module, datamodule, machine, batches=cfg.dev_batches))
+    print_times(console, harness_step.medians(bare), statistics.median(harness), dev)
+
+    def step() -> harness_step.Phases:
+        return harness_step.bare_step(module.train(), optimizer, batch, precision)
+
+    batch = next(batches)
+    if cfg.compile:
+        console.print("products and traffic: not counted, a compiled step hides its operators; leave compile=true out")
+    else:
+        print_work(console, step, harness_step.medians(bare).total, device)
+    if (device.type, precision) != ("cpu", "32-true"):
+        print_losses(console, cfg, device)
+    if cfg.trace or cfg.debug.profiler:
+        trace = Path(cfg.trace or f"step-{cfg.task.name}-{method_name(cfg)}.trace.json")
+        table, fraction = harness_step.profile_step(step, trace)
+        if cfg.debug.profiler:
+            console.print(table)
+        products = "" if fraction is None else f"products: {fraction:.0%} of the profiled time; "
+        console.print(f"{products}trace of two steps: {trace}")
+
+
+def print_times(console: Console, bare: harness_step.Phases, harness: float, dev: list[tuple[float, float]]) -> None:
+    """Print the table of times and ratios."""
+    parts = {name: getattr(bare, name) for name in ("forward", "backward", "optimizer")}
+    rows = [[name, f"{seconds * 1e3:.1f}", f"{seconds / bare.total:.0%}"] for name, seconds in parts.items()]
+    rows.append(["bare step", f"{bare.total * 1e3:.1f}", "100%"])
+    rows.append(["step in the harness", f"{harness * 1e3:.1f}", f"{harness / bare.total:.1%}"])
+    passes, forwards = (statistics.median(seconds) for seconds in zip(*dev, strict=True))
+    ratio = statistics.median(whole / alone for whole, alone in dev)
+    rows.append(["dev pass", f"{passes * 1e3:.1f}", f"{ratio:.1%} of its forward passes ({forwards * 1e3:.1f})"])
+    print_text_table(console, TextTable(title="", columns=("part", "milliseconds", "fraction"), rows=rows))
+
+
+def print_work(console: Console, step: Callable[[], harness_step.Phases], seconds: float, device: torch.device) -> None:
+    """Print a step's FLOPs and memory traffic, and the time that they need at this machine's best rates."""
+    work, flops, copied = count_work(step), product_rate(device), copy_rate(device)
+    console.print(
+        f"products  {work.flops / 1e9:,.1f} GFLOP: {work.flops / flops / seconds:.0%} of the step"
+        f" at this machine's {flops / 1e9:,.0f} GFLOP/s\n"
+        f"traffic   {work.bytes / 1e9:,.1f} GB by {work.operators:,} operators:"
+        f" {work.bytes / copied / seconds:.0%} of the step at a large copy's {copied / 1e9:,.1f} GB/s"
+        " (over 100%: caches serve it)"
+    )
+
+
+def print_losses(console: Console, cfg: DictConfig, device: torch.device) -> None:
+    """Print whether the first steps, uncompiled and without dropout, have the losses of a CPU in float32."""
+    cpu, precision = torch.device("cpu"), cfg.trainer.precision
+    run = without_dropout(cfg)
+    batches = list(itertools.islice(harness_step.batches_of(from_config.build_datamodule(run), cpu), LOSS_STEPS))
+    if draws(_seeded_module(run), batches[0]):
+        console.print("losses    not compared with a CPU's: each step draws random numbers, a GPU others than a CPU")
+        return
+    set_float32("32-true")
+    expected = losses(_seeded_module(run), batches, "32-true")
+    set_float32(precision)
+    module = to_weight_dtype(precision, _seeded_module(run)).to(device)
+    actual = losses(module, [to_device(batch, device) for batch in batches], precision)
+    difference = relative_difference(expected, actual)
+    console.print(
+        f"losses    {len(batches)} steps of {run.recipe.batch_size} examples without dropout, against a CPU in float32:"
+        f" {'PASS' if difference <= TOLERANCE else 'FAIL'}, relative difference {difference:.1e},"
+        f" tolerance {TOLERANCE:.0e}"
+    )
+
+
+def without_dropout(cfg: DictConfig) -> DictConfig:
+    """Return the configuration of a small uncompiled step that draws no dropout, because a GPU draws other masks."""
+    run = cfg.copy()
+    run.compile, run.recipe.batch_size = False, min(LOSS_EXAMPLES, cfg.recipe.batch_size)
+    run.trainer.data_on_device = False
+    for group in (run.model, run.attention, run.mixer):
+        for key in ("dropout", "attention_dropout"):
+            if key in group:
+                group[key] = 0.0
+    return run
+
+
+def _seeded_module(cfg: DictConfig) -> ClassifierModule:
+    pl.seed_everything(cfg.seed, workers=True, verbose=False)
+    return from_config.build_module(cfg).train()
+
+
+def losses(module: ClassifierModule, batches: Sequence[Batch], precision: str) -> torch.Tensor:
+    """Train one step on each batch; return the loss of each, in float64 on the CPU.
+
+    Module, in training mode, and batches are on the same device; `precision` is that of Lightning's Trainer.
+    """
+    step = harness_step.make_step(module, batches, parts=1, precision=precision)
+    return torch.stack([step().double() for _ in batches]).cpu()
+
+
+def relative_difference(expected: torch.Tensor, actual: torch.Tensor) -> float:
+    """Return the largest difference of two losses of the same step, divided by the expected loss; NaN if one is NaN."""
+    return float(((actual - expected).abs() / expected.abs()).max())
+
+
+def draws(module: ClassifierModule, batch: Batch) -> bool:
+    """Tell whether training draws random numbers: the loss then depends on them, and devices cannot be compared."""
+    with torch.no_grad(), torch.random.fork_rng():
+        outputs = []
+        for seed in (0, 1):
+            torch.manual_seed(seed)
+            outputs.append(module(batch))
+    return not torch.equal(*outputs)

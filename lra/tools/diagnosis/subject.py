@@ -1,0 +1,124 @@
+"""The model that `lra diagnose` is about, a trained run's or a fresh one: its variants, dev examples, overrides."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+from omegaconf import DictConfig, OmegaConf
+from rich.console import Console
+from torch import nn
+
+from lra import from_config
+from lra.base.paths import conf_dir
+from lra.data.store_data import StoreData
+from lra.from_config.store import ensure_store
+from lra.runs.files import BEST, find_run
+from lra.runs.schema import NYSTROM
+from lra.settings import config
+from lra.settings.stored_config import read_trained_config
+from lra.tools.diagnosis.swap import Variants
+from lra.types import Batch, UserError
+
+SEED = 0  # of the sample of dev examples
+READ_WITH_RUN = ("run", "seed", "to", "examples", "sequences", "logger", "paths", "check")
+READ_OF_TRAINER = ("trainer.threads", "trainer=cpu")
+OF_TRAINING = ("recipe", "compile", "callbacks", "debug", "force", "finished", "predictions")
+
+
+@dataclass(frozen=True, kw_only=True)
+class DiagnosedModel:
+    """A model to diagnose, on the CPU, with its configuration, its data and the run's folder.
+
+    A fresh model (`is_trained` is false) has a folder below the folder of runs.
+    """
+
+    cfg: DictConfig
+    folder: Path
+    is_trained: bool
+    model: nn.Module
+    data: StoreData
+
+
+def diagnosed_model(cfg: DictConfig, console: Console, *, seed: int | None) -> DiagnosedModel:
+    """Read the run that `cfg.run` names, with its best weights, or make a fresh model of the settings.
+
+    `seed` is the run's seed as typed; None if it was not typed.
+
+    Raises:
+        UserError: when the run's weights are not finite, as after a training that has diverged.
+    """
+    if cfg.run is None:
+        ensure_store(cfg, console)
+        torch.manual_seed(cfg.seed)
+        name = "-".join((cfg.task.name, config.method_name(cfg), cfg.size.name))
+        return DiagnosedModel(
+            cfg=cfg,
+            folder=Path(cfg.paths.runs) / "diagnose" / name,
+            is_trained=False,
+            model=from_config.build_model(cfg),
+            data=from_config.build_data(cfg),
+        )
+    folder = find_run(str(cfg.run), Path(cfg.paths.runs), seed=seed)
+    trained = read_trained_config(folder, cfg.paths)
+    config.use_one_device(trained)
+    model, data = from_config.build_trained_model(trained, folder), from_config.build_data(trained)
+    wrong = next((name for name, x in model.state_dict().items() if not x.isfinite().all()), None)
+    if wrong is not None:
+        line = f"{folder / BEST}: {wrong} holds numbers that are not finite, so nothing can be compared; diagnose"
+        raise UserError(f"{line} another run: lra show runs lists them", kind="not_finite", key=BEST, value=wrong)
+    return DiagnosedModel(cfg=trained, folder=folder, is_trained=True, model=model, data=data)
+
+
+def make_variants(cfg: DictConfig) -> tuple[Variants, int]:
+    """Build what makes variants of the model's attentions, and the number of landmarks of their Nyström attention.
+
+    It has the model's own settings if its attention is Nyström's, else the defaults under the model's protocol.
+    """
+    if not is_nystrom(cfg):
+        cfg = cfg.copy()
+        cfg.attention = OmegaConf.load(conf_dir() / "attention" / "nystrom.yaml")
+        cfg.mixer = OmegaConf.load(conf_dir() / "mixer" / "attention.yaml")
+        config.without_descriptions(cfg)
+    return Variants(make=from_config.build_method(cfg)), cfg.attention.num_landmarks
+
+
+def is_nystrom(cfg: DictConfig) -> bool:
+    """Tell whether the model's attention is Nyström attention."""
+    return config.mixes_by_attention(cfg) and cfg.attention._target_ == NYSTROM
+
+
+def dev_batches(data: StoreData, examples: int, *, batch_size: int) -> list[Batch]:
+    """Make batches of dev examples: a random sample of them, because some splits are sorted by class.
+
+    The sample is the same in every call, and in the order of the split.
+    """
+    collate = data.collator("dev")
+    sample = np.sort(np.random.default_rng(SEED).permutation(len(collate.split))[:examples])
+    return [collate(sample[start : start + batch_size]) for start in range(0, len(sample), batch_size)]
+
+
+def check_effect(overrides: Sequence[str], *, of_a_run: bool) -> None:
+    """Refuse overrides that would have no effect on a run, which has its own model and data, or else on a fresh model.
+
+    Raises:
+        UserError: for the first such override.
+    """
+    for override in overrides:
+        plain = override.lstrip("+~")
+        key = re.split(r"[.=]", plain)[0]
+        if plain.split("=")[0] in READ_OF_TRAINER or plain in READ_OF_TRAINER:
+            continue
+        if of_a_run and key not in READ_WITH_RUN:
+            why = " beside run=, which has its own model and data; leave one of the two out"
+        elif key == "trainer":
+            why = ": a model is diagnosed on the CPU in float32; leave it out, or type for example trainer.threads=2"
+        elif key == "examples" and not of_a_run:
+            why = " on a fresh model, which has no accuracies; leave it out, or name a trained run: run=a1b9200f"
+        elif key in OF_TRAINING:
+            why = " on a fresh model, which is not trained; leave it out, or name a trained run: run=a1b9200f"
+        else:
+            continue
+        raise UserError(f"{override} has no effect{why}", kind="no_effect", key=plain)

@@ -1,0 +1,54 @@
+"""lra check: test the contract of an attention or a mixer, such as one of your own.
+
+  lra check attention=nystrom                      PASS or FAIL for each contract check
+  lra check attention=nystrom protocol=clean       with the other protocol's switches
+  lra check attention=full attention.kernel=math   with another option
+
+The checks cover padding, masks with holes, rows that are all padding, independence of the other examples of the batch,
+gradients, packed tokens, bfloat16, and lengths of 1 to 250. twin=DOTTED.NAME names a reference implementation of your
+own, a slow function: outputs and gradients are then compared with those of this function. It gets the inputs, the
+mask, and every option, parameter and buffer by name. In pytest, `lra.tools.testing` gives the same tests.
+"""
+
+from hydra.utils import instantiate
+from omegaconf import DictConfig
+from rich.text import Text
+
+from lra import from_config
+from lra.settings.config import method_name, mixer_settings, mixes_by_attention
+from lra.terminal.console import make_console
+from lra.terminal.fit_table import wrapped
+from lra.tools.testing.contract import BrokenPromiseError, promises
+from lra.tools.testing.subjects import AttentionSubject, MixerSubject
+from lra.types import UserError
+
+
+def run(cfg: DictConfig) -> None:
+    """Make every contract check and print one line for each; a `UserError` says how many have failed."""
+    kind = AttentionSubject if mixes_by_attention(cfg) else MixerSubject
+    options = {key: value for key, value in mixer_settings(cfg).items() if not key.startswith("_")}
+    subject = kind(from_config.build_method(cfg), options)
+    if not isinstance(subject.instance(1), kind.base):
+        line = f"{method_name(cfg)} is no {kind.base.__name__}; see CONTRIBUTING.md, or docs/your_attention.md"
+        raise UserError(line)
+    console, failed = make_console(), 0
+    twin = instantiate({"_target_": cfg.twin, "_partial_": True}) if cfg.twin else None
+    checks = promises(subject, twin)
+    for promise in checks:
+        try:
+            promise.check()
+        except BrokenPromiseError as error:
+            failed += 1
+            word, style, text = "FAIL", "red", f"{promise}: {error}"
+        else:
+            cases = f"{len(promise.cases)} case{'s' * (len(promise.cases) > 1)}"
+            word, style, text = "PASS", "green", f"{promise} ({cases})"
+        line = f"{word}  {text}"
+        shown = Text("\n".join(wrapped(line, console.width) if console.is_terminal else [line]))
+        shown.stylize(style, 0, len(word))
+        console.print(shown)
+    subject_named = f"{method_name(cfg)} under protocol={cfg.protocol.name}"
+    if failed:
+        line = f"{failed} of {len(checks)} contract checks failed: {subject_named}"
+        raise UserError(line, kind="contract", key=method_name(cfg), value=failed)
+    console.print(f"{len(checks)} of {len(checks)} contract checks passed: {subject_named}")

@@ -1,0 +1,60 @@
+"""lra fill-mask: fill the mask in a text, by our encoder with the weights of a Hugging Face checkpoint.
+
+  lra fill-mask model=nystromformer-512 text="Paris is the [MASK] of France."
+  lra fill-mask model=nystromformer-512 text="Paris is the [MASK] of France." top=10 format=json
+
+model= is a folder with config.json, model.safetensors and the tokenizer's files, as the package transformers saves a
+NystromformerForMaskedLM; nothing is downloaded. Prints each filling's probability, token, word and sentence. The
+tokenizer needs transformers: pip install -e '.[hf]'.
+"""
+
+import json
+import re
+from pathlib import Path
+
+from omegaconf import DictConfig, OmegaConf
+
+from lra.base.arguments import check_choice
+from lra.base.command_line import quoted_for_hydra
+from lra.terminal.console import make_console
+from lra.terminal.fit_table import print_text_table
+from lra.terminal.text_table import TextTable
+from lra.types import UserError
+
+MASK = "[MASK]"  # in the user's text, whatever the tokenizer's own is
+EXAMPLE = f'text="Paris is the {MASK} of France."'
+
+
+def to_overrides(words: list[str]) -> list[str]:
+    """Put the text in quotes, so that Hydra does not read `[MASK]` as a list; `model=` is a config group of Hydra's."""
+    renamed = [re.sub(r"^model=", "checkpoint=", word) for word in words]
+    return [_quoted(word) if word.startswith("text=") else word for word in renamed]
+
+
+def _quoted(word: str) -> str:
+    text = word.removeprefix("text=")
+    if len(text) > 1 and text[0] == text[-1] and text[0] in "'\"":
+        return word
+    return f"text={quoted_for_hydra(text)}"
+
+
+def run(cfg: DictConfig) -> None:
+    """Fill the mask of `cfg.text` with the model in the folder `cfg.checkpoint`."""
+    from lra.tools.interop.fill_mask import Filling, fill_mask  # with torch, which a mistyped word need not wait for
+
+    for key, example in (("checkpoint", "model=nystromformer-512"), ("text", EXAMPLE)):
+        if OmegaConf.select(cfg, key) is None:
+            typed = example.partition("=")[0]
+            line = f"{typed}= is missing; type for example {example}"
+            raise UserError(line, kind="missing_option", key=typed, right=example)
+    check_choice("format", cfg.format, ("terminal", "json"))
+    text = str(cfg.text)
+    if text.count(MASK) != 1:
+        raise UserError(f"the text has {text.count(MASK)} {MASK}, where one belongs; type for example {EXAMPLE}")
+    fillings = fill_mask(Path(cfg.checkpoint).expanduser(), text, mask=MASK, top=cfg.top)
+    if cfg.format == "json":
+        print(json.dumps([filling._asdict() for filling in fillings], indent=2))
+        return
+    rows = [[f"{each.score:.4f}", str(each.token), each.word, each.sentence] for each in fillings]
+    table = TextTable(title="", columns=Filling._fields, rows=rows, prose=("word", "sentence"))
+    print_text_table(make_console(), table)

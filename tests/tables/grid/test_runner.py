@@ -1,0 +1,182 @@
+"""Cells are run once, whoever runs them and whatever dies; the training is a stand-in that takes the real lock."""
+
+import errno
+import subprocess
+import sys
+import time
+from collections import Counter
+from types import SimpleNamespace
+
+import pytest
+from filelock import FileLock
+from rich.console import Console
+
+from lra.runs import run_lock
+from lra.runs.failure import read_failure
+from lra.runs.run_lock import RunLockedError, is_locked, lock_run
+from lra.tables.grid import runner
+from tests.conftest import ROOT, hear_ctrl_c, outer_environment
+from tests.tables.grid.stand_in import RECORD, TRAINING, make_cells
+
+RUNNER = """
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from rich.console import Console
+from lra.tables.grid import runner
+from tests.tables.grid.stand_in import make_cells, use_stand_in
+use_stand_in()
+runner.POLL_SECONDS = 0.1
+runner.run_missing(make_cells(Path(sys.argv[1]), sys.argv[3:], sys.argv[2]), Console())
+"""
+
+
+@pytest.fixture(autouse=True)
+def _stand_in(monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    monkeypatch.setattr(runner, "TRAIN", (sys.executable, "-c", TRAINING))
+
+
+def start(place, names, seconds):
+    words = [sys.executable, "-c", RUNNER, str(place), str(seconds), *names]
+    return subprocess.Popen(words, cwd=ROOT, env=outer_environment(), preexec_fn=hear_ctrl_c)
+
+
+def log(place):
+    return (place / "log").read_text().splitlines() if (place / "log").exists() else []
+
+
+def finished(cells):
+    return sum(cell.finished for cell in cells)
+
+
+def wait_for(condition, seconds=30):
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "waited in vain"
+        time.sleep(0.02)
+
+
+def test_what_is_missing_is_run_and_only_that(tmp_path, capsys):
+    (tmp_path / "b").mkdir()
+    (tmp_path / "b/result.json").write_text(RECORD.read_text())
+    cells = make_cells(tmp_path, "abc")
+    runner.run_missing(cells, Console())
+    runner.run_missing(cells, Console())
+    assert log(tmp_path) == ["begun a", "done a", "begun c", "done c"]
+    assert "3 of 3  a cell  about 0:0" in capsys.readouterr().out
+    assert (finished(cells), runner.failed_cells(cells)) == (3, {})
+
+
+@pytest.mark.slow
+def test_a_cell_that_was_resumed_does_not_say_how_long_a_whole_one_takes(tmp_path, capsys):
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a/last.ckpt").touch()
+    runner.run_missing(make_cells(tmp_path, "abc"), Console())
+    shown = capsys.readouterr().out
+    assert "2 of 3  a cell\n" in shown
+    assert "3 of 3  a cell  about 0:0" in shown
+
+
+def test_a_cell_that_stops_early_has_not_failed(tmp_path, capsys):
+    cells = make_cells(tmp_path, ["early", "b"])
+    runner.run_missing(cells, Console())
+    assert log(tmp_path) == ["begun early", "begun b", "done b"]
+    assert "stopped early, not finished: a cell" in capsys.readouterr().out
+    assert (finished(cells), runner.failed_cells(cells)) == (1, {})
+
+
+def test_the_time_left_is_that_of_all_cells_that_are_to_do(tmp_path):
+    """Of a cell whose kind was run it is that of its kind, else the mean of all kinds."""
+    cells = [SimpleNamespace(folder=tmp_path / kind / seed) for kind, seed in ("aa", "ab", "ba", "ca")]
+    assert runner._left(cells, {}) == ""
+    assert runner._left(cells, {tmp_path / "a": 60.0, tmp_path / "b": 120.0}) == "  about 0:05:30 left"
+
+
+@pytest.mark.slow
+def test_a_failing_cell_is_noted_does_not_stop_the_others_and_is_tried_again_next_time(tmp_path):
+    cells = make_cells(tmp_path, ["bad", "killed", "good"])
+    for tries in (1, 2):
+        runner.run_missing(cells, Console())
+        assert finished(cells) == 1
+        failed = runner.failed_cells(cells)
+        assert failed[tmp_path / "bad"] == "nothing will come of this"
+        assert failed[tmp_path / "killed"] == "killed by SIGKILL: out of memory?"
+        assert Counter(log(tmp_path))["begun bad"] == tries
+    assert Counter(log(tmp_path))["begun good"] == 1
+
+
+def test_a_cell_that_is_killed_after_its_result_was_written_is_finished(tmp_path, capsys):
+    cells = make_cells(tmp_path, ["late"])
+    runner.run_missing(cells, Console())
+    assert log(tmp_path) == ["begun late"]
+    assert (finished(cells), runner.failed_cells(cells)) == (1, {})
+    assert read_failure(tmp_path / "late") is None
+    assert "killed by SIGKILL" in capsys.readouterr().out
+
+
+def test_a_success_takes_the_mark_of_failure_away(tmp_path):
+    from lra.runs.failure import write_failure
+
+    (cell,) = make_cells(tmp_path, "a")
+    write_failure(cell.folder, "an older fault")
+    runner.run_missing([cell], Console())
+    assert read_failure(cell.folder) is None
+
+
+@pytest.mark.slow
+def test_two_runners_share_the_cells(tmp_path):
+    names = [f"c{number}" for number in range(4)]
+    both = [start(tmp_path, names, 0.3) for _ in range(2)]
+    assert [one.wait(60) for one in both] == [0, 0]
+    assert Counter(log(tmp_path)) == Counter(f"{what} {name}" for name in names for what in ("begun", "done"))
+
+
+@pytest.mark.slow
+def test_a_killed_runners_cell_is_taken_up_and_every_cell_is_finished_once(tmp_path):
+    names = [f"c{number}" for number in range(5)]
+    first = start(tmp_path, names, 30)
+    wait_for(lambda: "begun c0" in log(tmp_path))
+    second = start(tmp_path, names, 0.2)
+    wait_for(lambda: "begun c1" in log(tmp_path))
+    first.kill()
+    assert second.wait(60) == 0
+    counts = Counter(log(tmp_path))
+    assert [counts[f"done {name}"] for name in names] == [1] * 5
+    assert counts["begun c0"] == 2, "begun by the killed one, taken up by the other"
+
+
+def test_a_run_in_a_folder_that_cannot_be_written_is_not_locked(tmp_path, monkeypatch):
+    def refuses(*_: object, **__: object) -> None:
+        raise PermissionError(errno.EACCES, "no")
+
+    (tmp_path / run_lock.TRAINING).touch()
+    monkeypatch.setattr(FileLock, "acquire", refuses)
+    assert not is_locked(tmp_path)
+
+
+def test_a_lock_is_one_processs_and_gone_with_it(tmp_path):
+    assert not is_locked(tmp_path)
+    hold = "import sys, time; from pathlib import Path; from lra.runs.run_lock import lock_run\n"
+    hold += "with lock_run(Path(sys.argv[1])): print('held', flush=True); time.sleep(60)"
+    child = subprocess.Popen([sys.executable, "-c", hold, str(tmp_path)], stdout=subprocess.PIPE, cwd=ROOT)
+    assert child.stdout is not None
+    child.stdout.readline()
+    assert is_locked(tmp_path)
+    with pytest.raises(RunLockedError, match="another process"), lock_run(tmp_path, patience_seconds=0):
+        pass
+    child.kill()
+    child.wait()
+    assert not is_locked(tmp_path)
+
+
+@pytest.mark.slow
+def test_ctrl_c_reaches_the_child_and_waits_for_it(tmp_path):
+    import signal
+
+    one = start(tmp_path, ["a"], 30)
+    wait_for(lambda: "begun a" in log(tmp_path))
+    one.send_signal(signal.SIGINT)
+    assert one.wait(30) != 0
+    wait_for(lambda: not is_locked(tmp_path / "a"), 5)
+    assert log(tmp_path) == ["begun a"]
