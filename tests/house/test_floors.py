@@ -3,6 +3,8 @@
 import ast
 import subprocess
 import sys
+from collections.abc import Iterable
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -59,44 +61,82 @@ def name_is_room(name: str) -> bool:
     return not name.startswith("__") or name == "__main__"
 
 
-def imports(path: Path) -> list[str]:
-    found = []
-    for node in ast.walk(ast.parse(path.read_text())):
+@cache
+def parsed(path: Path) -> ast.Module:
+    return ast.parse(path.read_text())
+
+
+@cache
+def numbered_imports(path: Path) -> tuple[tuple[int, str], ...]:
+    """Line and dotted name of each import; a relative one begins with a dot."""
+    found: list[tuple[int, str]] = []
+    for node in ast.walk(parsed(path)):
         if isinstance(node, ast.Import):
-            found += [alias.name for alias in node.names]
+            found += [(node.lineno, alias.name) for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
-            assert node.level == 0, f"{path}: relative import"
-            found += [f"{node.module}.{alias.name}" for alias in node.names]
-    return found
+            module = "." * node.level + (node.module or "")
+            found += [(node.lineno, f"{module}.{alias.name}") for alias in node.names]
+    return tuple(found)
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
-def test_imports_point_down(path):
-    here = room(".".join(path.relative_to(ROOT).with_suffix("").parts))
-    if here is None:
-        return
-    for name in imports(path):
-        there = room(name)
-        if there is None or there == here:
-            continue
-        assert there in FLOOR, f"{path} imports {name}, a room without a floor"
-        if there == "data_prep":
-            assert path in MAKE_DATA, f"{path} imports {name}: only what makes data may"
-        assert FLOOR[there] < FLOOR[here], f"{path} imports {name}, which is not below it"
+def imports(path: Path) -> list[str]:
+    return [name for _, name in numbered_imports(path)]
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
-def test_only_configurations_and_what_builds_from_them_know_hydra(path):
-    here = room(".".join(path.relative_to(ROOT).with_suffix("").parts))
-    if here in KNOW_HYDRA:
-        return
-    foreign = {name.split(".")[0] for name in imports(path)}
-    assert not foreign & {"hydra", "omegaconf"}, path
+def place(path: Path, line: int) -> str:
+    return f"{path.relative_to(ROOT)}:{line}"
+
+
+def line_at(text: str, offset: int) -> int:
+    return text.count("\n", 0, offset) + 1
+
+
+def assert_none(offenders: Iterable[str]) -> None:
+    """Fail with a line for each offender against a rule: `file:line what`."""
+    listed = list(offenders)
+    if listed:
+        pytest.fail("\n".join(listed), pytrace=False)
+
+
+def test_imports_point_down():
+    offenders = []
+    for path in FILES:
+        here = room(".".join(path.relative_to(ROOT).with_suffix("").parts))
+        for line, name in numbered_imports(path):
+            there = room(name)
+            if name.startswith("."):
+                offenders.append(f"{place(path, line)} relative import of {name}")
+            elif here is None or there is None or there == here:
+                continue
+            elif here not in FLOOR:
+                offenders.append(f"{place(path, line)} is in {here}, a room without a floor")
+            elif there not in FLOOR:
+                offenders.append(f"{place(path, line)} imports {name}, a room without a floor")
+            elif there == "data_prep" and path not in MAKE_DATA:
+                offenders.append(f"{place(path, line)} imports {name}: only what makes data may")
+            elif FLOOR[there] >= FLOOR[here]:
+                offenders.append(f"{place(path, line)} imports {name}, which is not below it")
+    assert_none(offenders)
+
+
+def importers(packages: set[str]) -> list[tuple[Path, str]]:
+    """Each file that imports something of one of the packages, and where and what."""
+    return [
+        (path, f"{place(path, line)} imports {name}")
+        for path in FILES
+        for line, name in numbered_imports(path)
+        if name.split(".")[0] in packages
+    ]
+
+
+def test_only_configurations_and_what_builds_from_them_know_hydra():
+    rooms = {path: room(".".join(path.relative_to(ROOT).with_suffix("").parts)) for path in FILES}
+    assert_none(what for path, what in importers({"hydra", "omegaconf"}) if rooms[path] not in KNOW_HYDRA)
 
 
 def test_no_file_imports_what_the_extra_hf_brings():
     extra = {"transformers", "sentencepiece", "tokenizers", "huggingface_hub"}
-    assert not [path for path in FILES if extra & {name.split(".")[0] for name in imports(path)}]
+    assert_none(what for _, what in importers(extra))
 
 
 @pytest.mark.parametrize("verb", ["--help", "train", "prepare", "evaluate", "show", "doctor"])
