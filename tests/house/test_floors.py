@@ -74,8 +74,8 @@ def numbered_imports(path: Path) -> tuple[tuple[int, str], ...]:
         if isinstance(node, ast.Import):
             found += [(node.lineno, alias.name) for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
-            module = "." * node.level + (node.module or "")
-            found += [(node.lineno, f"{module}.{alias.name}") for alias in node.names]
+            module = "." * node.level + (f"{node.module}." if node.module else "")
+            found += [(node.lineno, f"{module}{alias.name}") for alias in node.names]
     return tuple(found)
 
 
