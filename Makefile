@@ -34,7 +34,7 @@ test-slow: setup  ## Run the other tests: hours of speed ratios, planted bugs, k
 
 test-hf: setup  ## Install the extra hf, and run the tests that compare with the package transformers
 	PIP_CONSTRAINT=$(CURDIR)/constraints.txt $(BIN)/python -m pip install --disable-pip-version-check --quiet -e '.[hf]'
-	$(BIN)/python -m pytest tests/interop
+	$(BIN)/python -m pytest tests/tools/interop
 
 check: setup  ## Lint, format, types, and the house rules
 	$(BIN)/ruff check .

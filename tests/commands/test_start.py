@@ -20,4 +20,4 @@ except ModuleNotFoundError:
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     small = {"importlib", "importlib._bootstrap", "importlib._bootstrap_external", "warnings", "__future__"}
-    assert set(done.stdout.split()) - small == {"lra", "lra.base", "lra.base.openmp"}
+    assert set(done.stdout.split()) - small == {"lra", "lra.base", "lra.base.openmp", "lra.base.packed_form"}

@@ -2,11 +2,10 @@
 
 import re
 
-import pytest
 import yaml
 
 from tests.commands.documented import DOCUMENTS
-from tests.house.test_floors import ROOT
+from tests.house.test_floors import ROOT, assert_none, line_at, place
 from tests.house.test_habits import commands_of
 
 INDEX = (ROOT / "docs/index.md").read_text()
@@ -36,11 +35,14 @@ def test_each_feature_that_passes_through_names_its_test():
         assert test == "the same" or f"def {test.strip('`')}(" in tests, f"{feature}: {test} is no test"
 
 
-@pytest.mark.parametrize("name", DOCUMENTS)
-def test_files_that_a_document_names_are_there(name):
-    document = ROOT / name
-    for target in re.findall(r"\]\(([\w./-]+)(?:#[\w-]+)?\)", document.read_text()):
-        assert (document.parent / target).exists(), target
+def test_files_that_a_document_names_are_there():
+    offenders = []
+    for document in (ROOT / name for name in DOCUMENTS):
+        text = document.read_text()
+        for link in re.finditer(r"\]\(([\w./-]+)(?:#[\w-]+)?\)", text):
+            if not (document.parent / link[1]).exists():
+                offenders.append(f"{place(document, line_at(text, link.start()))} {link[1]} is not there")
+    assert_none(offenders)
 
 
 def test_the_two_commands_at_the_top_are_targets_of_the_makefile():
@@ -52,9 +54,13 @@ def test_the_two_commands_at_the_top_are_targets_of_the_makefile():
         assert re.search(rf"^{target}: setup", makefile, re.MULTILINE)
 
 
-@pytest.mark.parametrize("name", DOCUMENTS)
-def test_no_remark_in_a_code_block_is_cut_on_a_laptop(name):
+def test_no_remark_in_a_code_block_is_cut_on_a_laptop():
     """At 1,400 pixels a line of code has room for 90 letters."""
-    blocks = re.findall(r"^ *```\w*\n(.*?)^ *```", (ROOT / name).read_text(), re.DOTALL | re.MULTILINE)
-    remarks = [line for block in blocks for line in block.splitlines() if re.search(r"\s# ", line)]
-    assert [line for line in remarks if len(line) > 90] == []
+    offenders = []
+    for document in (ROOT / name for name in DOCUMENTS):
+        text = document.read_text()
+        for block in re.finditer(r"^ *```\w*\n(.*?)^ *```", text, re.DOTALL | re.MULTILINE):
+            for number, line in enumerate(block[1].splitlines(), line_at(text, block.start(1))):
+                if re.search(r"\s# ", line) and len(line) > 90:
+                    offenders.append(f"{place(document, number)} has {len(line)} letters: {line.strip()}")
+    assert_none(offenders)

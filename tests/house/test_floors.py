@@ -4,6 +4,8 @@ import ast
 import re
 import subprocess
 import sys
+from collections.abc import Iterable
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -74,59 +76,97 @@ def wing(module: str) -> str:
     return next((name for name in WINGS if module == name or module.startswith(f"{name}.")), "")
 
 
-def imports(path: Path) -> list[str]:
-    found = []
-    for node in ast.walk(ast.parse(path.read_text())):
+def wing_of(path: Path) -> str:
+    return wing(".".join(path.relative_to(ROOT).with_suffix("").parts))
+
+
+@cache
+def parsed(path: Path) -> ast.Module:
+    return ast.parse(path.read_text())
+
+
+@cache
+def numbered_imports(path: Path) -> tuple[tuple[int, str], ...]:
+    """Line and dotted name of each import; a relative one begins with a dot."""
+    found: list[tuple[int, str]] = []
+    for node in ast.walk(parsed(path)):
         if isinstance(node, ast.Import):
-            found += [alias.name for alias in node.names]
+            found += [(node.lineno, alias.name) for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
-            assert node.level == 0, f"{path}: relative import"
-            found += [f"{node.module}.{alias.name}" for alias in node.names]
-    return found
+            module = "." * node.level + (f"{node.module}." if node.module else "")
+            found += [(node.lineno, f"{module}{alias.name}") for alias in node.names]
+    return tuple(found)
+
+
+def imports(path: Path) -> list[str]:
+    return [name for _, name in numbered_imports(path)]
+
+
+def place(path: Path, line: int) -> str:
+    return f"{path.relative_to(ROOT)}:{line}"
+
+
+def line_at(text: str, offset: int) -> int:
+    return text.count("\n", 0, offset) + 1
+
+
+def assert_none(offenders: Iterable[str]) -> None:
+    """Fail with a line for each offender against a rule: `file:line what`."""
+    listed = list(offenders)
+    if listed:
+        pytest.fail("\n".join(listed), pytrace=False)
 
 
 def test_imports_point_down():
     offenders = []
     for path in FILES:
         here = room_of(path)
-        if here is None:
-            continue
-        for name in imports(path):
+        for line, name in numbered_imports(path):
             there = room(name)
-            if there is None or there == here:
+            if name.startswith("."):
+                offenders.append(f"{place(path, line)} relative import of {name}")
+            elif here is None or there is None or there == here:
                 continue
-            assert there in FLOOR, f"{path} imports {name}, a room without a floor"
-            if FLOOR[there] >= FLOOR[here]:
-                offenders.append(f"{path.relative_to(ROOT)} imports {name}, which is not below it")
-    assert not offenders, "\n".join(offenders)
+            elif here not in FLOOR:
+                offenders.append(f"{place(path, line)} is in {here}, a room without a floor")
+            elif there not in FLOOR:
+                offenders.append(f"{place(path, line)} imports {name}, a room without a floor")
+            elif there == "data_prep" and path not in MAKE_DATA:
+                offenders.append(f"{place(path, line)} imports {name}: only what makes data may")
+            elif FLOOR[there] >= FLOOR[here]:
+                offenders.append(f"{place(path, line)} imports {name}, which is not below it")
+    assert_none(offenders)
+
+
+def importers(packages: set[str]) -> list[tuple[Path, str]]:
+    """Each file that imports something of one of the packages, and where and what."""
+    return [
+        (path, f"{place(path, line)} imports {name}")
+        for path in FILES
+        for line, name in numbered_imports(path)
+        if name.split(".")[0] in packages
+    ]
+
+
+def test_only_configurations_and_what_builds_from_them_know_hydra():
+    rooms = {path: room_of(path) for path in FILES}
+    assert_none(what for path, what in importers({"hydra", "omegaconf"}) if rooms[path] not in KNOW_HYDRA)
 
 
 def test_the_core_imports_no_wing_and_tables_and_tools_not_each_other():
     offenders = []
     for path in FILES:
-        here = wing(".".join(path.relative_to(ROOT).with_suffix("").parts))
-        for name in imports(path):
+        here = wing_of(path)
+        for line, name in numbered_imports(path):
             there = wing(name)
             if there and there != here and there not in MAY_IMPORT.get(here, ()):
-                offenders.append(f"{path.relative_to(ROOT)} imports {name}")
-    assert not offenders, "\n".join(offenders)
-
-
-def test_only_what_makes_data_imports_what_reads_sources():
-    outside = [path for path in FILES if room_of(path) != "data_prep" and path not in MAKE_DATA]
-    offenders = [path for path in outside if "data_prep" in map(room, imports(path))]
-    assert not offenders, offenders
-
-
-def test_only_configurations_and_what_builds_from_them_know_hydra():
-    others = [path for path in FILES if room_of(path) not in KNOW_HYDRA]
-    offenders = [path for path in others if {"hydra", "omegaconf"} & {name.split(".")[0] for name in imports(path)}]
-    assert not offenders, offenders
+                offenders.append(f"{place(path, line)} imports {name}")
+    assert_none(offenders)
 
 
 def test_no_file_imports_what_the_extra_hf_brings():
     extra = {"transformers", "sentencepiece", "tokenizers", "huggingface_hub"}
-    assert not [path for path in FILES if extra & {name.split(".")[0] for name in imports(path)}]
+    assert_none(what for _, what in importers(extra))
 
 
 @pytest.mark.parametrize("verb", ["--help", "train", "prepare", "evaluate", "show", "doctor"])
@@ -145,11 +185,11 @@ def test_help_needs_neither_torch_nor_hydra(verb):
 
 def test_the_wings_are_named_in_the_core_where_the_package_opens_alone():
     """Imports by name, which `imports` does not see: `lra/__init__.py` has them, and `lra/base/verb_files.py`."""
-    core = [path for path in FILES if not wing(".".join(path.relative_to(ROOT).with_suffix("").parts))]
+    core = [path for path in FILES if not wing_of(path)]
     naming = {
         str(path.relative_to(ROOT))
         for path in core
-        for node in ast.walk(ast.parse(path.read_text()))
+        for node in ast.walk(parsed(path))
         if isinstance(node, ast.Constant) and re.match(r"(lra\.)?(tables|tools|packed)\.\w", str(node.value))
     }
     assert naming <= {"lra/__init__.py"}

@@ -2,12 +2,16 @@
 
 import re
 
-import pytest
+from tests.house.test_floors import FILES, assert_none, line_at, place
 
-from tests.house.test_floors import FILES, ROOT
+MARKUP = re.compile(r"\[/\]|\[/?(bold|dim|red|green|yellow)( \w+)?\]")
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
-def test_no_file_writes_markup(path):
-    found = re.search(r"\[/\]|\[/?(bold|dim|red|green|yellow)( \w+)?\]", path.read_text())
-    assert found is None, f"{found} would be printed as it is: markup is off, see lra/terminal/console.py"
+def test_no_file_writes_markup():
+    texts = [(path, path.read_text()) for path in FILES]
+    assert_none(
+        f"{place(path, line_at(text, found.start()))} {found[0]} would be printed as it is: markup is off,"
+        " see lra/terminal/console.py"
+        for path, text in texts
+        for found in MARKUP.finditer(text)
+    )

@@ -21,14 +21,14 @@ from lra.runs.record import validated
 from lra.settings import config, wandb_arguments
 from lra.tables.accuracy_table import accuracy_table
 from lra.verbs.train_summary import verdict
-from tests.tables.make_paper_settings import make, settings
+from tests.runs.make_paper_settings import make, settings
 from tests.tables.records import from_version_1, make_record, with_setting
 from tests.tables.test_variants import another, leaves
 
 
 @pytest.mark.slow
 def test_the_papers_settings_are_those_that_conf_composes():
-    hint = "conf/ has changed. Should the paper's runs be these? Then: python -m tests.tables.make_paper_settings"
+    hint = "conf/ has changed. Should the paper's runs be these? Then: python -m tests.runs.make_paper_settings"
     assert settings_file("paper") == make(), hint
 
 

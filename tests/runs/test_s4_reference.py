@@ -7,7 +7,7 @@ import pytest
 from lra.runs.published_numbers import REFERENCES, TASKS, published_accuracy_for, published_in_family
 from lra.tables.accuracy_table import accuracy_table
 from lra.tables.variants import group_by_variant
-from tests.tables.make_s4_settings import S4, s4_settings, settings_of
+from tests.runs.make_s4_settings import S4, s4_settings, settings_of
 from tests.tables.records import make_record
 
 MEANS = {"s4d": 83.472, "s4d (init=inv)": 84.044, "s4d (init=lin)": 84.068}  # of the five tasks

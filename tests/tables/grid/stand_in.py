@@ -6,7 +6,7 @@ from pathlib import Path
 from lra.tables.grid import runner
 from lra.tables.grid.cell import Cell
 
-RECORD = Path(__file__).resolve().parents[2] / "runs/published/demo.jsonl"  # one record
+RECORD = Path(__file__).resolve().parents[3] / "runs/published/demo.jsonl"  # one record
 TRAINING = (
     f"RECORD = {str(RECORD)!r}"
     + """

@@ -1,10 +1,10 @@
-"""Writes `lra/runs/paper_settings.json` from `conf/`: python -m tests.tables.make_paper_settings."""
+"""Writes `lra/runs/paper_settings.json` from `conf/`: python -m tests.runs.make_paper_settings."""
 
 import json
 from pathlib import Path
 from typing import Any
 
-import lra.tables
+import lra.runs
 from lra.runs.published_numbers import PAPER, TASKS
 from lra.settings import config
 
@@ -26,5 +26,5 @@ def make() -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    file = Path(lra.tables.__file__).with_name("paper_settings.json")
+    file = Path(lra.runs.__file__).with_name("paper_settings.json")
     file.write_text(json.dumps(make(), indent=1, sort_keys=True) + "\n", encoding="utf-8")

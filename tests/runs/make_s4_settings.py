@@ -1,14 +1,14 @@
-"""Write `lra/runs/s4_settings.json` from `conf/`: python -m tests.tables.make_s4_settings."""
+"""Write `lra/runs/s4_settings.json` from `conf/`: python -m tests.runs.make_s4_settings."""
 
 import json
 from pathlib import Path
 from typing import Any
 
-import lra.tables
+import lra.runs
 from lra.runs.published_numbers import TASKS
 from lra.settings import config
 
-S4 = Path(lra.tables.__file__).with_name("s4_settings.json")
+S4 = Path(lra.runs.__file__).with_name("s4_settings.json")
 
 
 def settings_of(task: str, init: str = "legs") -> dict[str, Any]:
