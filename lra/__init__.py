@@ -33,7 +33,7 @@ _HOMES = {
     "SequenceEncoder": "tools.sequence_encoder",
     "UserError": "types",
     "load_exported": "tools.interop.exported",
-    "run_dir": "settings.config",
+    "run_dir": "settings.run_folder",
 }
 
 limit_spinning()  # before anything imports torch

@@ -2,7 +2,7 @@
 
 from lra.api import Run, compose, load_run, prepare_data, records
 from lra.from_config import build_datamodule, build_mixers, build_model, build_module
-from lra.settings.config import run_dir
+from lra.settings.run_folder import run_dir
 from lra.tools.interop.exported import load_exported
 from lra.tools.sequence_encoder import SequenceEncoder
 from lra.types import UserError

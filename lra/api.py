@@ -19,8 +19,9 @@ from lra.runs.groups import find_group, nearest_groups
 from lra.runs.record import read_record
 from lra.runs.schema import Record
 from lra.settings.check import check_config
-from lra.settings.config import load_config, store_dir
+from lra.settings.compose import load_config
 from lra.settings.overrides import check_mixer, check_overrides
+from lra.settings.run_folder import store_dir
 from lra.settings.stored_config import read_trained_config
 from lra.terminal.console import make_console
 from lra.types import UserError

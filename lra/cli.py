@@ -132,7 +132,7 @@ def _run(verb: str, words: list[str]) -> int:
     from lra.runs.run_lock import RunLockedError
     from lra.settings.application import ONE_RUN_FLAGS, no_hydra_folder_if_refused, read_flags, run_composed
     from lra.settings.check import check_config
-    from lra.settings.config import load_config, without_descriptions
+    from lra.settings.compose import load_config, without_descriptions
     from lra.settings.overrides import check_mixer, check_overrides
     from lra.terminal.errors import explain
     from lra.verbs.train_sweep import Job, jobs_elsewhere, print_jobs

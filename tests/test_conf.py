@@ -11,7 +11,10 @@ from lra import from_config
 from lra.base.paths import DESCRIPTION, conf_dir, read_choice
 from lra.cli import main
 from lra.runs.published_numbers import TOLERANCE_POINTS, paper_accuracy
-from lra.settings import config
+from lra.settings.compose import load_config
+from lra.settings.hashed_settings import config_hash
+from lra.settings.plain_values import plain
+from lra.settings.run_folder import run_dir
 from tests.pairs import each_and_all_triples
 
 
@@ -34,7 +37,7 @@ STEPS = {  # Xiong et al. 2021, released code: batch, warm-up, steps, eval every
 @pytest.mark.some_in_ci(90)
 @pytest.mark.parametrize("task, attention, protocol", CELLS)
 def test_every_cell_builds_and_learns_something(task, attention, protocol):
-    cfg = config.load_config("train", [f"task={task}", f"attention={attention}", f"protocol={protocol}", "size=tiny"])
+    cfg = load_config("train", [f"task={task}", f"attention={attention}", f"protocol={protocol}", "size=tiny"])
     spec, model = from_config.build_spec(cfg), from_config.build_model(cfg)
     assert spec.seq_len <= (1024 if task == "pathx" else 256)
     tokens = torch.randint(0, min(16, spec.vocab_size), (2, spec.num_sequences, spec.seq_len))
@@ -49,11 +52,11 @@ def test_every_cell_builds_and_learns_something(task, attention, protocol):
 
 @pytest.mark.parametrize("task", STEPS)
 def test_recipes_are_the_papers(task):
-    cfg = config.load_config("train", [f"task={task}"])
+    cfg = load_config("train", [f"task={task}"])
     batch, warmup, steps, every = STEPS[task]
     assert (cfg.recipe.batch_size, cfg.recipe.steps, cfg.recipe.eval_every) == (batch, steps, every)
     assert cfg.recipe.warmup_fraction * steps == pytest.approx(warmup)
-    optimizer = config.plain(cfg.recipe.optimizer)
+    optimizer = plain(cfg.recipe.optimizer)
     assert (optimizer["lr"], optimizer["betas"], optimizer["eps"], optimizer["weight_decay"]) == (
         1e-4,
         [0.9, 0.999],
@@ -64,11 +67,11 @@ def test_recipes_are_the_papers(task):
 
 @pytest.mark.slow
 def test_a_size_may_have_a_recipe_of_its_own_for_a_task():
-    short, full = (config.load_config("train", ["task=text", f"size={size}"]).recipe for size in ("short", "full"))
+    short, full = (load_config("train", ["task=text", f"size={size}"]).recipe for size in ("short", "full"))
     assert (short.steps, short.optimizer.lr) == (800, 1e-3)
     assert (full.steps, full.optimizer.lr) == (20_000, 1e-4)
-    assert config.load_config("train", ["task=text", "size=short", "recipe=text"]).recipe == full
-    assert config.load_config("train", ["task=text", "size=short", "recipe.steps=7"]).recipe.schedule.steps == 7
+    assert load_config("train", ["task=text", "size=short", "recipe=text"]).recipe == full
+    assert load_config("train", ["task=text", "size=short", "recipe.steps=7"]).recipe.schedule.steps == 7
 
 
 @pytest.mark.slow
@@ -77,7 +80,7 @@ def test_every_file_composes(group, name):
     override = f"{'+' if group in ('experiment', 'sweep') else ''}{group}={name}"
     if group in ("experiment", "sweep"):
         override = f"{group}={name}"
-    config.config_hash(config.load_config("train", [override]))
+    config_hash(load_config("train", [override]))
 
 
 @pytest.mark.slow
@@ -85,13 +88,13 @@ def test_every_file_composes(group, name):
 def test_pixels_are_masked_where_the_switch_says_so(task, masked):
     for zero_is_padding in ("true", "false"):
         words = [f"task={task}", f"protocol.pixel_zero_is_padding={zero_is_padding}"]
-        assert config.load_config("train", words).task.mask_zero is (masked or zero_is_padding == "true")
+        assert load_config("train", words).task.mask_zero is (masked or zero_is_padding == "true")
 
 
 @pytest.mark.slow
 def test_the_runs_folder_depends_on_what_moves_a_number_and_on_nothing_else():
     def folder(*words: str):
-        return config.run_dir(config.load_config("train", words))
+        return run_dir(load_config("train", words))
 
     base = folder()
     for same in (
@@ -123,7 +126,7 @@ def test_descriptions_are_in_the_files_and_in_no_configuration():
     for group, keys in DESCRIPTION.items():
         for name in names(group):
             assert set(keys) & read_choice(group, name).keys(), f"conf/{group}/{name}.yaml has no description"
-            assert not set(keys) & config.load_config("train", [f"{group}={name}"])[group].keys()
+            assert not set(keys) & load_config("train", [f"{group}={name}"])[group].keys()
 
 
 @pytest.mark.parametrize("words", [["attention.about=x"], ["task.terms=x"], ["-m", "mixer=s4d", "mixer.cost=x,y"]])
@@ -147,4 +150,4 @@ def test_a_setting_that_was_added_later_leaves_the_hash_of_earlier_runs_as_it_wa
     published = json.loads(
         Path(__file__).parent.with_name("runs").joinpath("published", "demo.jsonl").read_text().splitlines()[0]
     )
-    assert config.config_hash(config.load_config("train", ["size=short"])) == published["provenance"]["config_hash"]
+    assert config_hash(load_config("train", ["size=short"])) == published["provenance"]["config_hash"]

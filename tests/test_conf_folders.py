@@ -7,7 +7,7 @@ import pytest
 
 from lra.base.paths import conf_dirs, conf_names
 from lra.cli import main
-from lra.settings.config import load_config
+from lra.settings.compose import load_config
 from tests.conftest import lra
 
 SHORT = ["size=tiny", "recipe.steps=2", "recipe.eval_every=2", "trainer.threads=1", "logger=csv"]

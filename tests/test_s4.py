@@ -8,7 +8,8 @@ from omegaconf import OmegaConf
 
 from lra import from_config
 from lra.model.classifier import count_parameters
-from lra.settings import config
+from lra.settings.compose import load_config
+from lra.settings.hashed_settings import hashed_settings
 from lra.tables.variants import group_by_variant
 from lra.types import UserError
 from tests.tables.records import make_record
@@ -39,7 +40,7 @@ GROUPS = {
 
 
 def composed(task: str, *words: str):
-    return config.load_config("train", [f"task={task}", "protocol=s4", *words])
+    return load_config("train", [f"task={task}", "protocol=s4", *words])
 
 
 @pytest.mark.some_fast(2)
@@ -78,7 +79,7 @@ def test_typed_words_come_before_the_protocols():
     cfg = composed("listops", "mixer=s4d", "mixer.states=8", "model.positions=learned", "recipe=text", "model=encoder")
     assert (cfg.mixer.states, cfg.model.positions, cfg.recipe.steps, cfg.model.num_layers) == (8, "learned", 20_000, 2)
     assert composed("listops", "mixer=s4d").mixer.init == "legs"
-    assert config.load_config("train", ["mixer=s4d"]).mixer.init == "lin"
+    assert load_config("train", ["mixer=s4d"]).mixer.init == "lin"
 
 
 @pytest.mark.parametrize("task, words", [("image", ["mixer=s4d"]), ("listops", ["mixer=s4d"]), ("image", [])])
@@ -160,6 +161,6 @@ def test_the_rows_of_short_runs_are_named_by_the_method():
     for seed, words in ((0, ["mixer=s4d"]), (1, ["mixer=s4d"]), (0, ["mixer=s4d", "model.width=32"])):
         record = make_record("listops", protocol="s4", seed=seed)
         identity = {**record["identity"], "attention": "s4d", "size": "short"}
-        settings = config.settings(composed("listops", "size=short", *words))
+        settings = hashed_settings(composed("listops", "size=short", *words))
         records.append({**record, "identity": identity, "settings": settings})
     assert list(group_by_variant(records)) == ["s4d", "s4d (model.width=32)"]

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from docs.blocks.markdown import table
 from docs.blocks.published import printed
 from lra.runs.published_numbers import TASKS
-from lra.settings.config import load_config
+from lra.settings.compose import load_config
 from lra.verbs.show_choices import choices, differences
 
 

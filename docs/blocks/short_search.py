@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from docs.blocks.markdown import table
 from docs.blocks.published import records
-from lra.settings.config import load_config
+from lra.settings.compose import load_config
 
 FILES = ("short_search", "short_table", "short_longer")  # the tables' own runs are those at the chosen rate
 

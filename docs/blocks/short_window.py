@@ -3,7 +3,7 @@
 from docs.blocks.markdown import table
 from docs.blocks.published import by_task
 from lra.base.text import MISSING, number
-from lra.settings.config import load_config
+from lra.settings.compose import load_config
 from lra.tables.attention_sweep import EXACT, WINDOW, sweep_points, sweep_ranges
 from lra.tables.task_statistics import NO_ATTENTION
 

@@ -16,17 +16,10 @@ from lra.base.paths import read_choice
 from lra.runs.files import BEST
 from lra.runs.schema import own_model
 from lra.settings.check import OWN_MODEL, check_values
-from lra.settings.config import (
-    batch_parts,
-    method_name,
-    mixer_group,
-    mixer_settings,
-    mixes_by_attention,
-    num_nodes,
-    plain,
-    processes,
-    store_dir,
-)
+from lra.settings.devices import batch_parts, num_nodes, num_processes
+from lra.settings.method import method_name, mixer_group, mixer_settings, mixes_by_attention
+from lra.settings.plain_values import plain
+from lra.settings.run_folder import store_dir
 from lra.types import TaskSpec, UserError
 
 if TYPE_CHECKING:  # slow imports, made only where they are used: `lra prepare` and `lra doctor` start fast
@@ -308,7 +301,7 @@ def _inputs(cfg: DictConfig) -> dict[str, Any]:
 
 
 def _build_data(cfg: DictConfig, kind: type[Data]) -> Data:
-    parts, nodes, count, batch_size = batch_parts(cfg), num_nodes(cfg), processes(cfg), cfg.recipe.batch_size
+    parts, nodes, count, batch_size = batch_parts(cfg), num_nodes(cfg), num_processes(cfg), cfg.recipe.batch_size
     typed = f"trainer.devices={cfg.trainer.devices}" + (f" × trainer.num_nodes={nodes}" if nodes > 1 else "")
     if batch_size % count:
         common = math.gcd(nodes, batch_size)

@@ -25,7 +25,8 @@ from data_prep.source import Request
 from data_prep.text.source import Text
 from lra import from_config
 from lra.base.paths import source_dirs
-from lra.settings.config import load_config, plain
+from lra.settings.compose import load_config
+from lra.settings.plain_values import plain
 
 DATASETS: dict[str, type[RowsBuilder]] = {
     "listops": Listops,

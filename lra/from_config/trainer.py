@@ -14,8 +14,11 @@ from lra.base.text import visible
 from lra.from_config import make_from
 from lra.runs.files import METRICS
 from lra.settings.added_keys import targets_of, trainer_arguments
-from lra.settings.config import batch_parts, identity, logs_to_wandb, num_nodes, plain, processes
+from lra.settings.devices import batch_parts, num_nodes, num_processes
+from lra.settings.method import identity
+from lra.settings.plain_values import plain
 from lra.settings.wandb_arguments import names_of_training, wandb_arguments
+from lra.settings.wandb_mode import logs_to_wandb
 from lra.types import UserError
 
 if TYPE_CHECKING:  # slow imports, made only where they are used
@@ -53,7 +56,7 @@ def is_same_in_parts(cfg: DictConfig, model: nn.Module, parts: int) -> bool:
     would have to agree on a number, so they try none. Modes of `compile=` with CUDA graphs, which are words, overwrite
     the gradients of the parts before.
     """
-    if cfg.protocol.test_last_batch == "dropped" or processes(cfg) > 1 or isinstance(cfg.get("compile"), str):
+    if cfg.protocol.test_last_batch == "dropped" or num_processes(cfg) > 1 or isinstance(cfg.get("compile"), str):
         return False
     batch = cfg.recipe.batch_size
     group = min(cfg.model.get("batch_constant_examples") or batch, batch)
@@ -69,7 +72,7 @@ def device_name(cfg: DictConfig) -> str:
         name = torch.cuda.get_device_name()
     else:
         name = f"cpu ({cfg.trainer.threads or torch.get_num_threads()} threads)"
-    return name if processes(cfg) == 1 else f"{processes(cfg)} x {name}"
+    return name if num_processes(cfg) == 1 else f"{num_processes(cfg)} x {name}"
 
 
 def gpus_of_run(cfg: DictConfig) -> list[str]:

@@ -15,7 +15,7 @@ from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 
 from lra.base.files import delete_with_empty_parents
-from lra.settings.config import CONF, load_config
+from lra.settings.compose import CONF, load_config
 from lra.settings.unknown_option import unknown_flag
 from lra.types import UserError
 

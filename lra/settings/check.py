@@ -16,10 +16,11 @@ from lra.base.files import checked_name
 from lra.base.paths import NO_OPTION_KEYS
 from lra.runs.schema import TARGET, TUNED, is_ours, own_model
 from lra.settings.added_keys import CALLBACKS_INSTEAD, USER_GROUPS, targets_of
-from lra.settings.config import ATTENTION, logs_to_wandb, mixes_by_attention
 from lra.settings.declared import class_of, declares, group_options
+from lra.settings.method import ATTENTION, mixes_by_attention
 from lra.settings.unknown_option import unknown_option
 from lra.settings.wandb_arguments import names_of_training, wandb_arguments
+from lra.settings.wandb_mode import logs_to_wandb
 from lra.training.compiled import GRAPH_MODES
 from lra.types import UserError
 

@@ -15,7 +15,7 @@ from omegaconf import DictConfig, OmegaConf
 from lra.base.arguments import argument_types
 from lra.runs.schema import TARGET
 from lra.settings.added_keys import INSTEAD
-from lra.settings.config import CONF
+from lra.settings.compose import CONF
 from lra.settings.option_groups import CLOSED, GROUPS, IMAGES, OF_IMAGES, PARAMETER_GROUP, PARAMETER_GROUPS
 
 

@@ -11,9 +11,10 @@ from lra.base.command_line import override, shell_word, typed_command
 from lra.base.paths import NO_OPTION_KEYS, conf_choices
 from lra.runs.schema import TARGET
 from lra.settings.added_keys import USER_GROUPS
-from lra.settings.config import ATTENTION, load_config, sweep_params
+from lra.settings.compose import load_config, sweep_params
 from lra.settings.declared import class_of, group_options, groups_in, keys_of, names_in
 from lra.settings.environment_values import is_from_environment, with_environment
+from lra.settings.method import ATTENTION
 from lra.settings.option_groups import EXAMPLES, GROUPS
 from lra.settings.other_words import called_so, last_part
 from lra.settings.override_values import as_text, group_of_options, read_override, values_of, with_value, words_of

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from hydra.core.override_parser.overrides_parser import OverridesParser
 
 from lra.base.paths import conf_names
-from lra.settings import config
+from lra.settings.compose import sweep_params
+from lra.settings.method import ATTENTION
 
 ALL = "all"  # in place of a name: every name of the group
 
@@ -25,22 +26,22 @@ def spell_out_all(sweep: str, overrides: Sequence[str]) -> list[str]:
 
     `attention=all` is every attention and, unless mixers are typed too, every other mixer.
     """
-    asked = [group for group in ("task", config.ATTENTION, "mixer") if f"{group}={ALL}" in overrides]
+    asked = [group for group in ("task", ATTENTION, "mixer") if f"{group}={ALL}" in overrides]
     others = [word for word in overrides if word not in {f"{group}={ALL}" for group in asked}]
-    if config.ATTENTION in asked and not any(word.startswith("mixer=") for word in overrides):
+    if ATTENTION in asked and not any(word.startswith("mixer=") for word in overrides):
         asked.append("mixer")
     return [*others, *(f"{group}={','.join(_all_names(sweep, group))}" for group in asked)]
 
 
 def _all_names(sweep: str, group: str) -> list[str]:
     """Names of a group's choices; self-attention is no mixer among them: it stands for the attentions."""
-    first = config.sweep_params(sweep).get(group, "").split(",")
-    return [name for name in dict.fromkeys([*first, *conf_names(group)]) if name and name != config.ATTENTION]
+    first = sweep_params(sweep).get(group, "").split(",")
+    return [name for name in dict.fromkeys([*first, *conf_names(group)]) if name and name != ATTENTION]
 
 
 def varied_and_fixed(sweep: str, overrides: Sequence[str]) -> tuple[dict[str, str], list[str]]:
     """Split what a sweep's file and the user set into what is varied, as typed by key, and overrides of every cell."""
-    params = config.sweep_params(sweep)
+    params = sweep_params(sweep)
     fixed = [f"sweep={sweep}", "hydra.mode=RUN"]
     for override in OverridesParser.create().parse_overrides(list(overrides)):
         if override.is_sweep_override() or override.key_or_group in (*params, "mixer", "budget"):
@@ -55,7 +56,7 @@ def mixers_beside_attentions(varied: Mapping[str, str], overrides: Sequence[str]
     """Add self-attention to the mixers that are varied, where the user has typed attentions too."""
     params = dict(varied)
     if "mixer" in params and any(word.startswith(("attention=", "attention.")) for word in overrides):
-        params["mixer"] = f"{config.ATTENTION},{params['mixer']}"
+        params["mixer"] = f"{ATTENTION},{params['mixer']}"
     return params
 
 
@@ -74,10 +75,10 @@ def _without_ineffective(overrides: list[str]) -> list[str]:
 
     Otherwise a mixer would be run once for each attention.
     """
-    mixer = next((word.split("=")[1] for word in overrides if word.startswith("mixer=")), config.ATTENTION)
-    if mixer == config.ATTENTION:
+    mixer = next((word.split("=")[1] for word in overrides if word.startswith("mixer=")), ATTENTION)
+    if mixer == ATTENTION:
         return [word for word in overrides if not word.startswith("mixer.")]
-    return [word for word in overrides if not word.startswith(config.ATTENTION)]
+    return [word for word in overrides if not word.startswith(ATTENTION)]
 
 
 def options_in(overrides: Iterable[str]) -> str:

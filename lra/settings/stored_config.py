@@ -19,8 +19,8 @@ from lra.runs.record import read_record
 from lra.runs.schema import TARGET
 from lra.settings.added_keys import OWN_ARGUMENTS, USER_GROUPS
 from lra.settings.check import check_config
-from lra.settings.config import mixes_by_attention
 from lra.settings.declared import declared_in_group, needed_by_class
+from lra.settings.method import mixes_by_attention
 from lra.types import UserError
 
 MOST_CONFIG_BYTES = 2**20  # the usual size is 3 kB

@@ -13,7 +13,7 @@ from omegaconf import DictConfig, OmegaConf
 
 from lra.base.arguments import Effects, allows, as_typed, choices_of
 from lra.runs.schema import own_model
-from lra.settings.config import load_config
+from lra.settings.compose import load_config
 from lra.settings.declared import class_of, declares, keys_of
 from lra.settings.option_groups import EFFECTIVE_WITH, EXAMPLES
 from lra.settings.override_values import values_of, words_of

@@ -5,7 +5,8 @@ from typing import Any
 
 from omegaconf import DictConfig
 
-from lra.settings.config import identity, method_name, mixer_group, plain
+from lra.settings.method import identity, method_name, mixer_group
+from lra.settings.plain_values import plain
 from lra.training.wandb_names import as_arguments, check_names, names_of_run
 
 

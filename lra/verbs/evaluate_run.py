@@ -12,8 +12,8 @@ from lra.base.text import visible
 from lra.from_config import trainer as build_trainer
 from lra.runs.files import BEST, find_run
 from lra.runs.record import read_record
-from lra.settings import config
 from lra.settings.check import check_config
+from lra.settings.devices import num_processes, use_one_device
 from lra.settings.stored_config import read_trained_config
 from lra.terminal.console import make_console
 from lra.training.compiled import compile_model
@@ -36,10 +36,10 @@ def evaluate_run(cfg: DictConfig, trainer: Mapping[str, object]) -> None:
     folder = find_run(str(cfg.run), Path(cfg.paths.runs), seed=OmegaConf.select(cfg, "seed"))
     trained = read_trained_config(folder, cfg.paths)
     console.print(visible(str(folder)), style="dim")
-    if config.processes(trained) > 1:
-        trained_on = f"trained on {config.processes(trained)} devices"
+    if num_processes(trained) > 1:
+        trained_on = f"trained on {num_processes(trained)} devices"
         console.print(f"{trained_on}, tested here on one device, with the same batches")
-        config.use_one_device(trained)
+        use_one_device(trained)
     if trained.trainer.get("data_on_device"):
         trained.trainer.data_on_device = False  # for one pass it need not be copied; the batches are the same
     if trainer:

@@ -30,7 +30,7 @@ from data_prep.prepare import remove_leftovers
 from lra.base.paths import source_dirs
 from lra.data.store import verify_store
 from lra.from_config.store import ensure_store, print_store
-from lra.settings import config
+from lra.settings.run_folder import store_dir
 from lra.terminal.console import make_console
 from lra.types import UserError
 
@@ -39,8 +39,8 @@ def run(cfg: DictConfig) -> None:
     """Make the store, or check the existing one; where its data is missing, say in five lines where it can be had."""
     console = make_console()
     if cfg.check:
-        verify_store(config.store_dir(cfg))
-        console.print(f"every array is what it was when it was made: {config.store_dir(cfg)}")
+        verify_store(store_dir(cfg))
+        console.print(f"every array is what it was when it was made: {store_dir(cfg)}")
         return
     try:
         made = ensure_store(cfg, console, force=cfg.force)
@@ -50,6 +50,6 @@ def run(cfg: DictConfig) -> None:
                 console.print(line, soft_wrap=True, highlight=False)
         raise
     if not made:
-        remove_leftovers(config.store_dir(cfg))
+        remove_leftovers(store_dir(cfg))
         console.print("prepared already; force=true makes it again")
-    print_store(console, config.store_dir(cfg))
+    print_store(console, store_dir(cfg))

@@ -22,7 +22,7 @@ from omegaconf import DictConfig
 from lra.base.command_line import quoted_for_hydra
 from lra.base.paths import data_dir
 from lra.base.verb_files import verb_module
-from lra.settings.config import default_choice
+from lra.settings.compose import default_choice
 from lra.settings.group_to_read import with_group_found
 from lra.types import UserError
 from lra.verbs.show_choices import show_attentions, show_tasks

@@ -11,7 +11,8 @@ from lra.base.paths import DESCRIPTION, NO_OPTION_KEYS, conf_names, read_choice
 from lra.base.text import MISSING
 from lra.data.manifest import MANIFEST, SPLITS, read_manifest
 from lra.runs.flatten_settings import value_text
-from lra.settings.config import ATTENTION, store_dir
+from lra.settings.method import ATTENTION
+from lra.settings.run_folder import store_dir
 from lra.terminal.console import make_console
 from lra.terminal.fit_table import print_prose, print_text_table
 from lra.terminal.text_table import TextTable

@@ -14,7 +14,7 @@ from lra.data.loader import EvalLoader
 from lra.data.store import Split
 from lra.data.store_data import StoreData
 from lra.from_config.store import ensure_store, print_store
-from lra.settings import config
+from lra.settings.run_folder import store_dir
 from lra.terminal.console import make_console
 from lra.terminal.fit_table import print_prose
 from lra.terminal.plots import contact_sheet
@@ -54,7 +54,7 @@ def show_data(cfg: DictConfig) -> None:
         path = Path(cfg.paths.runs) / "show" / f"{cfg.task.name}-{cfg.size.name}-{cfg.split}.png"
         path.parent.mkdir(parents=True, exist_ok=True)
         console.print(f"contact sheet: {contact_sheet(sheet, [label for _, label in first], path)}")
-    print_store(console, config.store_dir(cfg))
+    print_store(console, store_dir(cfg))
 
 
 def _print_lengths(console: Console, split: Split) -> None:

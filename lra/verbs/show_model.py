@@ -11,7 +11,8 @@ from lra import from_config
 from lra.attention.base import AttentionBackend
 from lra.base.paths import conf_dir
 from lra.model.classifier import count_parameters, in_padded_form, placeholder_inputs
-from lra.settings.config import method_name, without_descriptions
+from lra.settings.compose import without_descriptions
+from lra.settings.method import method_name
 from lra.terminal.console import make_console
 from lra.terminal.fit_table import print_text_table
 from lra.terminal.text_table import TextTable

@@ -11,7 +11,9 @@ from lra.base.arguments import as_typed, check_choice
 from lra.base.paths import conf_dir, conf_dirs, conf_names
 from lra.runs.flatten_settings import flatten
 from lra.runs.published_numbers import PROTOCOLS
-from lra.settings.config import load_config, plain, tasks_with_recipe
+from lra.settings.compose import load_config
+from lra.settings.plain_values import plain
+from lra.settings.protocol_files import tasks_with_recipe
 from lra.terminal.console import make_console
 from lra.terminal.fit_table import print_text_table
 from lra.terminal.text_table import TextTable

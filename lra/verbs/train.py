@@ -51,19 +51,20 @@ def run(cfg: DictConfig) -> float | None:
 
     from lra.base.processes import die_with_parent, die_with_pool_owner
     from lra.runs.record import read_record
-    from lra.settings import config
+    from lra.settings.devices import num_nodes, num_processes
+    from lra.settings.run_folder import run_dir
     from lra.terminal.console import make_console
     from lra.training.ranks import check_launch, is_launched, rank
     from lra.types import UserError
     from lra.verbs.train_summary import print_predictions, print_summary
 
     console = make_console()
-    processes, nodes = config.processes(cfg), config.num_nodes(cfg)
+    processes, nodes = num_processes(cfg), num_nodes(cfg)
     launched, is_first_rank = is_launched(processes), rank(processes) == 0
     if launched:
         die_with_parent(os.getppid())
     die_with_pool_owner()
-    folder = config.run_dir(cfg)
+    folder = run_dir(cfg)
     cfg.paths.run = str(folder)
     OmegaConf.resolve(cfg.paths)  # from here on the folders are plain words, not looked up at each use
     record = read_record(folder)

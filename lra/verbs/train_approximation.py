@@ -11,8 +11,9 @@ from lra.from_config import trainer as build_trainer
 from lra.runs.record import read_record
 from lra.runs.run_lock import RunLockedError, lock_run
 from lra.runs.schema import Record
-from lra.settings import config
 from lra.settings.declared import class_of
+from lra.settings.devices import use_one_device
+from lra.settings.method import ATTENTION, mixes_by_attention
 from lra.settings.stored_config import read_trained_config
 from lra.training.machine import prepare_machine
 from lra.types import UserError
@@ -31,10 +32,10 @@ def add_missing_approximation(cfg: DictConfig, folder: Path, console: Console) -
     """
     try:
         trained = read_trained_config(folder, cfg.paths)
-        target = class_of(trained, config.ATTENTION) if config.mixes_by_attention(trained) else None
+        target = class_of(trained, ATTENTION) if mixes_by_attention(trained) else None
         if target is None or not _is_nystrom(target):
             return None
-        config.use_one_device(trained)
+        use_one_device(trained)
         with lock_run(folder, patience_seconds=0):
             record = read_record(folder)
             if record is None or "approximation" in record:

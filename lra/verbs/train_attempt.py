@@ -27,8 +27,9 @@ from lra.runs.flatten_settings import hash_of
 from lra.runs.reference_curves import place_among, published_curves, references_of
 from lra.runs.run_lock import RunLockedError, keep_replaced_run, lock_run
 from lra.runs.schema import Record
-from lra.settings import config
-from lra.settings.config import AUTO, batch_parts
+from lra.settings.devices import AUTO, batch_parts, num_processes
+from lra.settings.hashed_settings import hashed_settings
+from lra.settings.run_folder import store_dir
 from lra.training import run as training
 from lra.training.checkpoints import report_saved_step, saved_step
 from lra.training.compiled import GRAPH_MODES
@@ -76,7 +77,7 @@ def train_run(
         report_saved_step(folder, cfg.recipe.steps),
     ):
         if is_first_rank and cfg.check:
-            verify_store(config.store_dir(cfg))
+            verify_store(store_dir(cfg))
         parts = _initial_parts(cfg, folder) if replaced is None else batch_parts(cfg)
         while True:
             try:
@@ -173,7 +174,7 @@ def _fit_and_test(
 ) -> Record | None:
     """Train, test and write the record; None if `trainer.max_steps` or `max_time` ended the run, or in other ranks."""
     arguments = build_trainer.build_trainer_arguments(cfg)
-    settings = config.settings(cfg)
+    settings = hashed_settings(cfg)
     settings_hash = hash_of(settings)
     published = published_curves(Path(cfg.paths.runs), settings_hash)
     references = references_of(published, settings_hash, datamodule.data_sha256, cfg.seed)
@@ -269,7 +270,7 @@ def _error_out_of_memory(
             return TooLargeError(more)
     release_memory()
     module.to(machine.device)  # Lightning moves it to the CPU after an error
-    batch = cfg.recipe.batch_size // config.processes(cfg)  # of one process
+    batch = cfg.recipe.batch_size // num_processes(cfg)  # of one process
     line = f"out of memory with {batch // parts} examples at a time"
     fits = parts_that_fit(module, from_config.build_spec(cfg), batch_size=batch, parts=parts)
     if fits is None:

@@ -22,7 +22,7 @@ from lra.runs.published_numbers import published_accuracy_for
 from lra.runs.record import pack_correct, validated, write_record
 from lra.runs.schema import SCHEMA_VERSION, Record
 from lra.runs.versions import git_commit, versions
-from lra.settings import config
+from lra.settings.method import identity
 from lra.training.approximation import measure_approximation
 from lra.training.curves import read_curves
 from lra.training.run import RunOutcome
@@ -80,7 +80,7 @@ def write_result(
     record = validated(
         {
             "schema_version": SCHEMA_VERSION,
-            "identity": config.identity(cfg),
+            "identity": identity(cfg),
             "settings": settings,
             "outcome": {
                 "test_accuracy": outcome.test_accuracy,

@@ -23,7 +23,7 @@ from lra.runs.published_numbers import (
 from lra.runs.record_words import method_column, steps_text
 from lra.runs.reference_curves import place_of, published_curves
 from lra.runs.schema import MIXERS, Record
-from lra.settings.config import load_config
+from lra.settings.compose import load_config
 from lra.terminal.fit_table import print_text_table
 from lra.terminal.text_table import TextTable, with_verdict
 from lra.training.curves import read_curves

@@ -7,7 +7,9 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from omegaconf import DictConfig
 
 from lra.runs.record import read_record
-from lra.settings.config import load_config, method_name, run_dir
+from lra.settings.compose import load_config
+from lra.settings.method import method_name
+from lra.settings.run_folder import run_dir
 from lra.settings.several_values import one_by_one
 
 IN_OTHER_COLUMNS = ("task", "attention", "mixer", "seed")  # overrides that a row names anyway

@@ -4,7 +4,8 @@ import pytest
 import torch
 
 from lra import from_config
-from lra.settings import config
+from lra.settings.compose import load_config
+from lra.settings.hashed_settings import hashed_settings
 from lra.types import UserError
 from tests.attention.test_contract import backend, inputs
 from tests.attention.test_nystrom_choices import by_twin
@@ -43,7 +44,7 @@ def test_only_kernel_3_leaves_padding_out_if_so_chosen():
 
 
 def test_the_packed_form_has_no_padding_to_read_so_it_is_not_used():
-    cfg = config.load_config("train", [*TRAIN, "attention.masking=kernel_3"])
+    cfg = load_config("train", [*TRAIN, "attention.masking=kernel_3"])
     model = from_config.build_model(cfg)
     tokens = torch.randint(1, 16, (2, 1, 256))
     tokens[:, :, 100:] = 0
@@ -59,7 +60,7 @@ def test_what_contradicts_is_refused():
 
 
 def test_runs_from_before_have_the_same_settings():
-    ours = config.settings(config.load_config("train", TRAIN))["attention"]
+    ours = hashed_settings(load_config("train", TRAIN))["attention"]
     assert not {"masking", "exact_when_short"} & ours.keys()
-    changed = config.load_config("train", [*TRAIN, "attention.masking=kernel_3"])
-    assert config.settings(changed)["attention"]["masking"] == "kernel_3"
+    changed = load_config("train", [*TRAIN, "attention.masking=kernel_3"])
+    assert hashed_settings(changed)["attention"]["masking"] == "kernel_3"

@@ -7,7 +7,7 @@ import torch
 
 from lra.cli import main
 from lra.runs.record import read_record
-from lra.settings.config import load_config
+from lra.settings.compose import load_config
 from lra.tables.grid.estimate import measure_here
 from lra.training.curves import read_curves
 from lra.training.memory import in_fewest_parts

@@ -9,7 +9,7 @@ import torch
 from torch.nn.functional import scaled_dot_product_attention
 
 from lra.cli import main
-from lra.settings import config
+from lra.settings.compose import load_config
 from lra.tools.bench.step import without_dropout
 from lra.training.timing.counting import count_work
 from tests.conftest import outer_environment
@@ -67,7 +67,7 @@ def test_losses_are_those_of_a_cpu_in_float32_or_not(places, capsys, words, verd
 
 
 def test_what_is_compared_has_no_dropout_and_is_the_same_model_otherwise():
-    cfg = config.load_config("bench", ["what=step", "attention=full", "recipe.batch_size=4", "compile=true"])
+    cfg = load_config("bench", ["what=step", "attention=full", "recipe.batch_size=4", "compile=true"])
     run = without_dropout(cfg)
     assert (run.model.dropout, run.attention.attention_dropout, run.compile, run.recipe.batch_size) == (0, 0, False, 4)
     assert cfg.model.dropout > 0

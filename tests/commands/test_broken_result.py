@@ -6,7 +6,8 @@ import subprocess
 import pytest
 
 from lra.cli import main
-from lra.settings.config import load_config, run_dir
+from lra.settings.compose import load_config
+from lra.settings.run_folder import run_dir
 
 WORDS = ("size=tiny", "recipe.steps=2", "recipe.eval_every=2", "logger=csv")
 

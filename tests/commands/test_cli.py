@@ -9,7 +9,7 @@ from lra.base.arguments import as_typed
 from lra.cli import VERBS, main
 from lra.data.manifest import MANIFEST
 from lra.runs.record import parse_record
-from lra.settings.config import load_config
+from lra.settings.compose import load_config
 from tests.conftest import ROOT, cells_of, lra_here
 
 TRAIN = ("train", "size=tiny", "recipe.steps=4", "recipe.eval_every=2")

@@ -7,7 +7,7 @@ import pytest
 from data_prep.forms import DOWNLOADED, FORMS, GENERATED
 from lra import from_config
 from lra.cli import main
-from lra.settings.config import load_config
+from lra.settings.compose import load_config
 
 
 @pytest.fixture

@@ -23,8 +23,8 @@ ConfigLoaderImpl.load_configuration = counted
 from lra.cli import main
 for command in sys.argv[1:]:
     composed.clear()
-    if config := sys.modules.get("lra.settings.config"):
-        config._compose.cache_clear()
+    if composing := sys.modules.get("lra.settings.compose"):
+        composing._compose.cache_clear()
     code = main(command.split())
     print("COST", json.dumps({"code": code, "composed": composed, "modules": list(sys.modules)}), file=sys.stderr)
 """

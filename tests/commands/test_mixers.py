@@ -10,7 +10,9 @@ import yaml
 from lra import from_config
 from lra.base.paths import conf_names
 from lra.cli import main
-from lra.settings import config
+from lra.settings.compose import load_config
+from lra.settings.method import ATTENTION
+from lra.settings.plain_values import plain
 from lra.settings.stored_config import read_stored_config
 from lra.tables.grid.cell import make_cells
 from lra.training.timing.counting import count_work
@@ -19,7 +21,7 @@ from tests.pairs import each_and_all
 
 WORDS = ("size=tiny", "recipe.steps=2", "recipe.eval_every=2", "logger=csv")
 MIXERS = ("s4d", "gated")
-EVERY = [name for name in conf_names("mixer") if name != config.ATTENTION]
+EVERY = [name for name in conf_names("mixer") if name != ATTENTION]
 
 
 def said(capsys) -> str:
@@ -154,7 +156,7 @@ def test_fourier_transforms_are_counted():
 
 
 def stored(changes: dict[str, object]) -> dict:
-    cfg = config.plain(config.load_config("train", ["size=tiny", "mixer=s4d"]))
+    cfg = plain(load_config("train", ["size=tiny", "mixer=s4d"]))
     for key, value in changes.items():
         if value is None:
             del cfg["mixer"][key]

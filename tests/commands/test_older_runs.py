@@ -3,7 +3,6 @@
 import copy
 import json
 from collections.abc import Iterator
-from functools import cache
 from pathlib import Path
 
 import pytest
@@ -13,7 +12,9 @@ from omegaconf import OmegaConf
 from lra import from_config
 from lra.from_config import trainer as build_trainer
 from lra.runs.flatten_settings import REMOVED
-from lra.settings import config
+from lra.settings.compose import load_config
+from lra.settings.hashed_settings import config_hash
+from lra.settings.run_folder import store_dir
 from lra.settings.stored_config import read_stored_config
 from lra.terminal.errors import explain
 from lra.types import UserError
@@ -29,9 +30,7 @@ WRONG = ("x", -1, [], {}, None, True, 1.5)
 @pytest.fixture(scope="module")
 def stored():
     """From words to what config.yaml holds for them."""
-    return {
-        name: OmegaConf.to_container(config.load_config("train", words), resolve=True) for name, words in CHOSEN.items()
-    }
+    return {name: OmegaConf.to_container(load_config("train", words), resolve=True) for name, words in CHOSEN.items()}
 
 
 def keys_of(node: dict, key: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
@@ -63,7 +62,7 @@ def read(folder: Path, settings: dict) -> str:
         from_config.build_module(cfg).configure_optimizers()
         build_trainer.build_machine(cfg)
         cfg.paths = {"data": "data"}  # the evaluating command's own
-        config.store_dir(cfg)
+        store_dir(cfg)
         assert cfg.task.mask_zero is not None
         assert cfg.protocol.test_last_batch
     except Exception as error:
@@ -140,8 +139,8 @@ def test_a_setting_that_was_removed_is_passed_over_at_the_value_that_acts_as_tod
         for setting, value in settings.items():
             earlier = changed(stored[name], ("attention", setting), value)
             assert read(tmp_path, earlier) == ""
-            today = config.config_hash(OmegaConf.create(stored[name]))
-            assert config.config_hash(read_stored_config(tmp_path)) == today
+            today = config_hash(OmegaConf.create(stored[name]))
+            assert config_hash(read_stored_config(tmp_path)) == today
 
 
 def test_a_setting_that_was_removed_is_refused_at_another_value(stored, tmp_path):
@@ -161,7 +160,7 @@ def test_a_callback_that_is_no_more_keeps_no_run_from_being_evaluated(target, st
 @pytest.mark.slow
 @pytest.mark.some_in_ci(1)
 @pytest.mark.parametrize("name", CHOSEN)
-def test_whatever_is_missing_is_foreseen(name, stored, tmp_path, todays):
+def test_whatever_is_missing_is_foreseen(name, stored, tmp_path):
     for key in keys_of(stored[name]):
         said = read(tmp_path, changed(stored[name], key))
         assert "not foreseen" not in said, (key, said)
@@ -172,19 +171,12 @@ def test_whatever_is_missing_is_foreseen(name, stored, tmp_path, todays):
 @pytest.mark.slow
 @pytest.mark.some_in_ci(1)  # a configuration takes minutes: thousands of wrong ones are made of it
 @pytest.mark.parametrize("name", CHOSEN)
-def test_whatever_is_of_another_kind_is_foreseen(name, stored, tmp_path, todays):
+def test_whatever_is_of_another_kind_is_foreseen(name, stored, tmp_path):
     for key in keys_of(stored[name]):
         for value in WRONG:
             said = read(tmp_path, changed(stored[name], key, value))
             assert "not foreseen" not in said, (key, value, said)
             assert "\n" not in said, (key, value, said)
-
-
-@pytest.fixture
-def todays(monkeypatch):
-    """The same names give the same settings: composed once."""
-    compose = cache(config.load_config)
-    monkeypatch.setattr(config, "load_config", lambda name, words: compose(name, tuple(words)))
 
 
 def test_a_spec_that_no_model_fits_is_said_by_its_own_line(stored, tmp_path):

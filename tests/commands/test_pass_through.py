@@ -9,8 +9,11 @@ import torch
 from pytorch_lightning.callbacks import Timer
 
 from lra.cli import main
-from lra.settings.config import config_hash, load_config, logs_to_wandb, run_dir, settings
+from lra.settings.compose import load_config
 from lra.settings.config_dirs import added_config_dirs
+from lra.settings.hashed_settings import config_hash, hashed_settings
+from lra.settings.run_folder import run_dir
+from lra.settings.wandb_mode import logs_to_wandb
 from lra.tables.accuracy_table import accuracy_table
 from lra.tables.grid.cell import make_cells
 from lra.tables.variants import group_by_variant
@@ -296,7 +299,7 @@ def test_a_row_says_what_was_added_and_the_others_nothing():
     records = [make_record(seed=seed) for seed in range(3)]
     record = make_record(seed=7)
     words = ["task=listops", "+recipe.optimizer.amsgrad=true", "+trainer.limit_test_batches=2"]
-    record["settings"] = settings(load_config("train", words))
+    record["settings"] = hashed_settings(load_config("train", words))
     names = list(group_by_variant([*records, record]))
     assert names == ["nystrom", "nystrom (recipe.optimizer.amsgrad=true, trainer.limit_test_batches=2)"]
     notes = " ".join(accuracy_table([*records, record], reference="paper").notes)

@@ -8,7 +8,7 @@ from pytorch_lightning.loggers.logger import DummyLogger
 from lra import from_config
 from lra.attention.none import NoAttention
 from lra.from_config.trainer import build_callbacks, build_loggers
-from lra.settings.config import load_config
+from lra.settings.compose import load_config
 
 VALUE = "{a: [1, 2], b: {c: 3}}"
 PLAIN = {"a": [1, 2], "b": {"c": 3}}

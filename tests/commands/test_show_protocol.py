@@ -63,9 +63,9 @@ def test_a_format_that_is_not_there_is_refused(words, capsys):
 @pytest.mark.parametrize("word", ["task=retrieval", "model.tied_layers=true"])
 def test_layers_that_run_twice_are_shown_once(word):
     from lra import from_config
-    from lra.settings import config
+    from lra.settings.compose import load_config
 
-    cfg = config.load_config("train", ["size=tiny", word])
+    cfg = load_config("train", ["size=tiny", word])
     model = from_config.build_model(cfg)
     rows = layers(model, from_config.build_spec(cfg).num_sequences, 256)
     assert len({name for name, *_ in rows}) == len(rows)

@@ -5,7 +5,8 @@ import re
 import pytest
 
 from lra.cli import main
-from lra.settings.config import load_config, run_dir
+from lra.settings.compose import load_config
+from lra.settings.run_folder import run_dir
 from lra.verbs.train_sweep import jobs_elsewhere
 from tests.conftest import cells_of
 

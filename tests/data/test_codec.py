@@ -7,7 +7,8 @@ from omegaconf import OmegaConf
 from lra import from_config
 from lra.base.paths import conf_names
 from lra.data.codec import images
-from lra.settings import config
+from lra.settings.compose import load_config
+from lra.settings.hashed_settings import hashed_settings
 from lra.types import UserError
 
 PIXELS = ("image", "pathfinder", "pathx")
@@ -15,7 +16,7 @@ PIXELS = ("image", "pathfinder", "pathx")
 
 @pytest.mark.parametrize("task", conf_names("task"))
 def test_a_task_has_a_codec_and_a_source(task):
-    cfg = config.load_config("train", [f"task={task}", "size=tiny"])
+    cfg = load_config("train", [f"task={task}", "size=tiny"])
     codec = from_config.build_codec(cfg)
     stored = np.full(16, 7, np.uint8)
     assert [image.shape for image in images(codec, [stored])] == ([(4, 4)] if task in PIXELS else [])
@@ -25,12 +26,12 @@ def test_a_task_has_a_codec_and_a_source(task):
 
 
 def test_neither_is_among_the_settings_that_move_a_number():
-    cfg = config.load_config("train", ["size=tiny"])
-    assert not {"codec", "open_source", "sizes"} & config.settings(cfg)["task"].keys()
+    cfg = load_config("train", ["size=tiny"])
+    assert not {"codec", "open_source", "sizes"} & hashed_settings(cfg)["task"].keys()
 
 
 def test_a_file_without_them_is_one_line():
-    cfg = config.load_config("train", ["size=tiny"])
+    cfg = load_config("train", ["size=tiny"])
     OmegaConf.set_struct(cfg, False)
     for key in ("codec", "open_source"):
         del cfg.task[key]

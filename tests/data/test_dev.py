@@ -6,7 +6,7 @@ import pytest
 from lra.data.datamodule import StoreDataModule
 from lra.data.store import open_store, stratified, with_dev
 from lra.data.writer import write_store
-from lra.settings.config import load_config
+from lra.settings.compose import load_config
 from lra.types import TaskSpec, UserError
 from tests.data.test_store import FACTS
 

@@ -17,7 +17,8 @@ from lra.data.datamodule import StoreDataModule
 from lra.data.loader import Collator, EvalLoader, TrainLoader, device_collators
 from lra.data.store import Split, open_store
 from lra.data.writer import write_store
-from lra.settings import config
+from lra.settings.compose import load_config
+from lra.settings.run_folder import store_dir
 from lra.types import UserError
 from tests.data.test_store import FACTS, SPEC
 
@@ -43,8 +44,8 @@ def make_store(folder, spec, *, first_id: int, longest: int, same: bool = False,
 
 def data_of(task: str, tmp_path, *words: str) -> StoreDataModule:
     words = (f"task={task}", "size=tiny", "recipe.batch_size=16", f"paths.data={tmp_path}", *words)
-    cfg = config.load_config("train", words)
-    folder, spec = config.store_dir(cfg), from_config.build_spec(cfg)
+    cfg = load_config("train", words)
+    folder, spec = store_dir(cfg), from_config.build_spec(cfg)
     if not folder.exists():
         longest = spec.seq_len if task in SAME_LENGTH else cfg.task.data.max_length
         make_store(folder, spec, first_id=FIRST_ID[task], longest=longest, same=task in SAME_LENGTH)
@@ -222,4 +223,4 @@ def test_too_little_memory_is_one_line_with_both_sizes(tmp_path, monkeypatch):
 
 def test_a_gpu_has_its_data_and_a_cpu_has_not():
     for trainer, there in (("cpu", False), ("gpu", True), ("ddp", False)):
-        assert config.load_config("train", [f"trainer={trainer}"]).trainer.data_on_device is there
+        assert load_config("train", [f"trainer={trainer}"]).trainer.data_on_device is there

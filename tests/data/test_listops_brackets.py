@@ -7,7 +7,9 @@ from lra import from_config
 from lra.data import listops
 from lra.data.writer import write_store
 from lra.runs.published_numbers import published_accuracy_for
-from lra.settings import config
+from lra.settings.compose import load_config
+from lra.settings.hashed_settings import config_hash, hashed_settings
+from lra.settings.run_folder import store_dir
 from lra.tables.variants import group_by_variant
 from lra.types import UserError
 from tests.commands.test_cli import run
@@ -20,7 +22,7 @@ DROPPED = "protocol.listops_brackets=dropped"
 
 
 def composed(*words: str):
-    return config.load_config("train", ["task=listops", *words])
+    return load_config("train", ["task=listops", *words])
 
 
 @pytest.fixture
@@ -32,9 +34,9 @@ def data(tmp_path, monkeypatch):
         cfg = composed(*words)
         examples = [([listops.encode(text)], number) for number, text in enumerate(EXPRESSIONS)]
         splits = {"train": 3 * examples, "dev": examples[::-1], "test": examples}
-        if not config.store_dir(cfg).exists():
+        if not store_dir(cfg).exists():
             kinds = {"dtype": np.uint8, "max_length": 2000, "first_id": 0, "facts": FACTS, "started": 0.0}
-            write_store(config.store_dir(cfg), from_config.build_spec(cfg), splits, **kinds)
+            write_store(store_dir(cfg), from_config.build_spec(cfg), splits, **kinds)
         return from_config.build_datamodule(cfg)
 
     return make
@@ -70,16 +72,14 @@ def test_another_word_is_refused(data):
 
 
 def test_kept_is_not_in_a_runs_hash_and_dropped_is():
-    assert (
-        config.config_hash(composed()) == config.config_hash(composed("protocol.listops_brackets=kept")) == "1d7d3fc6"
-    )
-    assert config.config_hash(composed(DROPPED)) != config.config_hash(composed())
-    assert "listops_brackets" not in str(config.settings(composed()))
+    assert config_hash(composed()) == config_hash(composed("protocol.listops_brackets=kept")) == "1d7d3fc6"
+    assert config_hash(composed(DROPPED)) != config_hash(composed())
+    assert "listops_brackets" not in str(hashed_settings(composed()))
 
 
 def test_a_row_without_brackets_says_so_also_where_every_row_is_without():
     record = make_record("listops", "linformer")
-    record["settings"] = config.settings(composed("attention=linformer", DROPPED))
+    record["settings"] = hashed_settings(composed("attention=linformer", DROPPED))
     dropped = "linformer (protocol.listops_brackets=dropped)"
     assert list(group_by_variant([record])) == [dropped]
     assert list(group_by_variant([record, make_record("listops", "linformer", seed=1)])) == ["linformer", dropped]

@@ -5,7 +5,8 @@ import pytest
 
 from lra import from_config
 from lra.data.writer import write_store
-from lra.settings import config
+from lra.settings.compose import load_config
+from lra.settings.run_folder import run_dir, store_dir
 from lra.types import UserError
 from tests.commands.test_cli import run
 
@@ -19,8 +20,8 @@ def text(tmp_path, monkeypatch):
     monkeypatch.setenv("LRA_DATA_DIR", str(tmp_path))
 
     def make(*words: str):
-        cfg = config.load_config("train", ["task=text", *words])
-        spec, folder = from_config.build_spec(cfg), config.store_dir(cfg)
+        cfg = load_config("train", ["task=text", *words])
+        spec, folder = from_config.build_spec(cfg), store_dir(cfg)
         examples = [([np.arange(length) % 251], number % 2) for number, length in enumerate(LENGTHS)]
         splits = {"train": 3 * examples, "test": examples}
         if not folder.exists():
@@ -38,7 +39,7 @@ def used(data, split):
 
 @pytest.mark.parametrize("protocol", ["paper", "clean"])
 def test_both_protocols_use_four_thousand_bytes(protocol):
-    cfg = config.load_config("train", ["task=text", f"protocol={protocol}"])
+    cfg = load_config("train", ["task=text", f"protocol={protocol}"])
     assert cfg.protocol.text_length == cfg.task.longest == cfg.task.data.max_length == 4000
 
 
@@ -63,13 +64,11 @@ def test_another_length_is_refused(text):
 
 def test_other_tasks_do_not_hear_of_it():
     for task in ("listops", "retrieval", "image"):
-        assert "longest" not in config.load_config("train", [f"task={task}"]).task
+        assert "longest" not in load_config("train", [f"task={task}"]).task
 
 
 def test_runs_of_both_lengths_have_folders_of_their_own():
-    folders = {
-        config.run_dir(config.load_config("train", ["task=text", *w])) for w in ((), ("protocol.text_length=1000",))
-    }
+    folders = {run_dir(load_config("train", ["task=text", *w])) for w in ((), ("protocol.text_length=1000",))}
     assert len(folders) == 2
 
 

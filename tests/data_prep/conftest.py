@@ -8,7 +8,7 @@ from lra import from_config
 from lra.cli import main
 from lra.data.manifest import MANIFEST
 from lra.data.store import open_store
-from lra.settings import config
+from lra.settings.compose import load_config
 
 
 @pytest.fixture
@@ -26,7 +26,7 @@ def prepare(tmp_path, monkeypatch, capsys):
             assert len(err.strip().splitlines()) == 1, err
             return err
         folder = tmp_path / "data/stores" / task / size
-        cfg = config.load_config("prepare", [f"task={task}", f"size={size}"])
+        cfg = load_config("prepare", [f"task={task}", f"size={size}"])
         return json.loads((folder / MANIFEST).read_text()), open_store(folder, from_config.build_spec(cfg)).splits
 
     return run

@@ -17,7 +17,7 @@ from lra import from_config
 from lra.base.files import sha256
 from lra.cli import main
 from lra.data.listops import encode
-from lra.settings import config
+from lra.settings.compose import load_config
 from lra.types import UserError
 from tests.data_prep.peak_memory import code_and_peak_bytes
 from tests.data_prep.pickled_rows import PATHFINDER, pickled_row, write_pickles
@@ -209,9 +209,9 @@ def test_a_source_with_less_serves_only_the_protocol_that_needs_no_more(prepare,
     key, _, value = word.removeprefix("protocol.").partition("=")
     assert {name: str(only) for name, only in manifest["source"]["requires"].items()} == {key: value}
     with pytest.raises(UserError) as refused:
-        from_config.build_datamodule(config.load_config("train", [f"task={task}"]))
+        from_config.build_datamodule(load_config("train", [f"task={task}"]))
     assert (refused.value.key, str(refused.value.right)) == (f"protocol.{key}", value)
-    assert from_config.build_datamodule(config.load_config("train", [f"task={task}", word, "recipe.batch_size=1"]))
+    assert from_config.build_datamodule(load_config("train", [f"task={task}", word, "recipe.batch_size=1"]))
 
 
 @pytest.mark.slow

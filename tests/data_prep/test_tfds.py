@@ -12,7 +12,7 @@ from lra.base.paths import conf_names
 from lra.data.image import encode as encode_image
 from lra.data.listops import encode as encode_expression
 from lra.from_config import datasets
-from lra.settings import config
+from lra.settings.compose import load_config
 from lra.types import UserError
 
 SPLITS = {"train": "train", "validation": "dev", "test": "test"}
@@ -35,7 +35,7 @@ def load(tmp_path, monkeypatch):
 @pytest.mark.slow
 def test_the_benchmark_is_listed_with_every_task_and_size():
     assert "lra" in tfds.list_builders(with_community_datasets=False)
-    tasks = {task: config.load_config("prepare", [f"task={task}"]).task.sizes for task in conf_names("task")}
+    tasks = {task: load_config("prepare", [f"task={task}"]).task.sizes for task in conf_names("task")}
     names = {task if size == "full" else f"{task}_{size}" for task, sizes in tasks.items() for size in sizes}
     assert set(tfds.builder_cls("lra").builder_configs) == names
     assert not {"listops", "text", "image", "pathfinder", "retrieval", "tokens"} & set(
@@ -47,7 +47,7 @@ def test_the_benchmark_is_listed_with_every_task_and_size():
 def test_a_configuration_is_described_without_its_data(tmp_path, name):
     info = tfds.builder(f"lra/{name}", data_dir=str(tmp_path)).info
     task = name.split("_")[0]
-    cfg = config.load_config("prepare", [f"task={task}"])
+    cfg = load_config("prepare", [f"task={task}"])
     assert info.full_name == f"lra/{name}/{from_config.build_codec(cfg).version}"
     assert "Long Range Arena" in info.citation
     assert info.homepage.startswith("https://")

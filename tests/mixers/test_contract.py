@@ -14,8 +14,9 @@ from lra import from_config
 from lra.base.arguments import as_typed
 from lra.base.paths import conf_names, read_choice
 from lra.model.mixer import MixerDims, SequenceMixer
-from lra.settings import config
+from lra.settings.compose import load_config
 from lra.settings.declared import declared_types
+from lra.settings.method import ATTENTION, mixer_settings
 from lra.tools.testing import contract
 from lra.tools.testing.subjects import HEADS, MixerSubject
 from tests.attention.test_contract import words_of
@@ -27,7 +28,7 @@ ATTENTIONS = [("attention=full",), ("attention=nystrom", "protocol=clean"), ("at
 
 def every_choice(name: str) -> list[tuple[str, ...]]:
     """What the YAML file says, and each declared choice of each option in turn."""
-    if name == config.ATTENTION:
+    if name == ATTENTION:
         return ATTENTIONS
     file = read_choice("mixer", name)
     kinds, _ = declared_types(get_object(file["_target_"]))
@@ -41,9 +42,9 @@ PROMISES = [promise.name for promise in contract.promises(MixerSubject(SequenceM
 
 @cache
 def subject(name: str, words: tuple[str, ...]) -> MixerSubject:
-    cfg = config.load_config("train", [f"mixer={name}", "size=tiny", *words])
-    knobs = {key: value for key, value in config.mixer_settings(cfg).items() if key not in ("name", "_target_")}
-    if name == config.ATTENTION:
+    cfg = load_config("train", [f"mixer={name}", "size=tiny", *words])
+    knobs = {key: value for key, value in mixer_settings(cfg).items() if key not in ("name", "_target_")}
+    if name == ATTENTION:
         knobs |= {"backend": cfg.attention.name, "heads": HEADS}
 
     def make(dims: MixerDims) -> SequenceMixer:
@@ -73,9 +74,9 @@ def test_neither_other_examples_of_the_batch_nor_padding_at_the_end_matter(name,
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("option", ["num_heads", "head_dim"])
 def test_ignores_says_which_options_of_the_encoder_have_no_effect(name, option):
-    words = ("attention=full",) if name == config.ATTENTION else ()
+    words = ("attention=full",) if name == ATTENTION else ()
     dims = {"width": 16, "num_heads": 2, "head_dim": 8, "max_seq_len": 17, "dropout": 0.0}
-    make = from_config.build_mixers(config.load_config("train", [f"mixer={name}", *words]))
+    make = from_config.build_mixers(load_config("train", [f"mixer={name}", *words]))
     mixers = []
     for value in (dims[option], 2 * dims[option]):
         torch.manual_seed(0)

@@ -5,13 +5,13 @@ import torch
 from lra import from_config
 from lra.model.classifier import count_parameters
 from lra.model.mixer import MixerDims
-from lra.settings import config
+from lra.settings.compose import load_config
 
 DIMS = MixerDims(width=64, num_heads=2, head_dim=32, max_seq_len=2048, dropout=0.1)
 
 
 def gated(*words: str):
-    return next(from_config.build_mixers(config.load_config("train", ["mixer=gated", *words]))(DIMS, 1))
+    return next(from_config.build_mixers(load_config("train", ["mixer=gated", *words]))(DIMS, 1))
 
 
 def test_the_parameters_are_as_many_as_the_formula_says():

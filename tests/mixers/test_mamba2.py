@@ -9,7 +9,7 @@ from lra import from_config
 from lra.mixers.mamba2 import scan
 from lra.model.classifier import count_parameters
 from lra.model.mixer import MixerDims
-from lra.settings import config
+from lra.settings.compose import load_config
 from lra.types import UserError
 
 DIMS = MixerDims(width=64, num_heads=2, head_dim=32, max_seq_len=2048, dropout=0.1)
@@ -17,7 +17,7 @@ DIMS = MixerDims(width=64, num_heads=2, head_dim=32, max_seq_len=2048, dropout=0
 
 def mamba2(*words: str, dims: MixerDims = DIMS):
     torch.manual_seed(0)
-    return next(from_config.build_mixers(config.load_config("train", ["mixer=mamba2", *words]))(dims, 1))
+    return next(from_config.build_mixers(load_config("train", ["mixer=mamba2", *words]))(dims, 1))
 
 
 def drawn(*shape: int):
@@ -107,7 +107,7 @@ def test_float32_is_near_float64_at_the_benchmarks_lengths(large):
 
 @pytest.mark.parametrize("task", ["listops", "retrieval", "image"])
 def test_the_encoder_of_s4_has_it_too(task):
-    cfg = config.load_config("train", [f"task={task}", "mixer=mamba2", "protocol=s4", "size=tiny"])
+    cfg = load_config("train", [f"task={task}", "mixer=mamba2", "protocol=s4", "size=tiny"])
     groups = from_config.build_module(cfg).make_optimizer().param_groups
     rates = [(len(group["params"]), group["weight_decay"]) for group in groups]
     assert (4 * cfg.model.num_layers, 0.0) in rates

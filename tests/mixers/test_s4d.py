@@ -8,7 +8,7 @@ import torch
 from lra import from_config
 from lra.model.classifier import count_parameters
 from lra.model.mixer import MixerDims
-from lra.settings import config
+from lra.settings.compose import load_config
 from lra.types import UserError
 
 DIMS = MixerDims(width=64, num_heads=2, head_dim=32, max_seq_len=2048, dropout=0.1)
@@ -16,7 +16,7 @@ DIMS = MixerDims(width=64, num_heads=2, head_dim=32, max_seq_len=2048, dropout=0
 
 def s4d(*words: str, seed: int = 0):
     torch.manual_seed(seed)
-    cfg = config.load_config("train", ["mixer=s4d", *words])
+    cfg = load_config("train", ["mixer=s4d", *words])
     return next(from_config.build_mixers(cfg)(DIMS, 1))
 
 
@@ -32,7 +32,7 @@ def test_the_initial_a_is_the_papers(init, states):
 
 def test_the_initial_steps_are_log_uniform_and_c_is_a_standard_complex_gaussian():
     torch.manual_seed(0)
-    cfg = config.load_config("train", ["mixer=s4d", "mixer.step_least=0.01", "mixer.step_most=0.1"])
+    cfg = load_config("train", ["mixer=s4d", "mixer.step_least=0.01", "mixer.step_most=0.1"])
     made = next(
         from_config.build_mixers(cfg)(MixerDims(width=2000, num_heads=1, head_dim=1, max_seq_len=8, dropout=0.0), 1)
     )

@@ -5,16 +5,17 @@ import torch
 from torch.nn.functional import cross_entropy
 
 from lra import from_config
-from lra.settings import config
+from lra.settings.compose import load_config
+from lra.settings.method import ATTENTION
 from tests.mixers.test_contract import NAMES
 from tests.pairs import each_and_all
 from tests.test_conf import names
 
-MIXERS = [name for name in NAMES if name != config.ATTENTION]
+MIXERS = [name for name in NAMES if name != ATTENTION]
 
 
 def model_and_batch(task: str, mixer: str, protocol: str, *words: str):
-    cfg = config.load_config(
+    cfg = load_config(
         "train", [f"task={task}", f"mixer={mixer}", f"protocol={protocol}", "size=tiny", "model.dropout=0", *words]
     )
     spec = from_config.build_spec(cfg)

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
 from lra import from_config
-from lra.settings import config
+from lra.settings.compose import load_config
 from tests.attention.test_contract import NAMES
 from tests.pairs import each_once
 
@@ -41,7 +41,7 @@ def marked(task: str, attention: str) -> object:
 def model_and_batch(task: str, attention: str) -> tuple[nn.Module, tuple[Tensor, Tensor | None]]:
     words = [f"task={task}", f"attention={attention}", "size=tiny", "model.dropout=0", "protocol=clean"]
     words += ["attention.attention_dropout=0"] if attention == "full" else []
-    cfg = config.load_config("train", [*words, "model.num_layers=1"])
+    cfg = load_config("train", [*words, "model.num_layers=1"])
     spec, model = from_config.build_spec(cfg), from_config.build_model(cfg).train()
     tokens = torch.randint(1, 16, (2, spec.num_sequences, spec.seq_len))
     tokens[0, :, 100:] = 0
@@ -76,7 +76,7 @@ def test_the_setting_reaches_the_model(monkeypatch):
     asked = []
     monkeypatch.setattr(torch.nn.Module, "compile", lambda self, **how: asked.append(how))
     for words in ([], ["compile=true"]):
-        cfg = config.load_config("train", ["size=tiny", *words])
+        cfg = load_config("train", ["size=tiny", *words])
         from_config.build_module(cfg)
     assert len(asked) == 1, "off by default"
 

@@ -8,7 +8,9 @@ from torch.nn.functional import cross_entropy
 
 from lra import from_config
 from lra.base.paths import conf_names
-from lra.settings import config
+from lra.settings.compose import load_config
+from lra.settings.hashed_settings import config_hash, hashed_settings
+from lra.settings.method import ATTENTION
 from lra.training.compiled import GRAPH_MODES
 from tests.attention.test_contract import NAMES
 
@@ -24,13 +26,13 @@ def fresh_compiler():
 def test_the_mode_reaches_torch_and_the_hash(monkeypatch, typed, mode):
     asked = []
     monkeypatch.setattr(torch.nn.Module, "compile", lambda self, **how: asked.append(how))
-    plain, compiled = (config.load_config("train", ["size=tiny", f"compile={word}"]) for word in ("false", typed))
+    plain, compiled = (load_config("train", ["size=tiny", f"compile={word}"]) for word in ("false", typed))
     from_config.build_module(plain)
     assert not asked
     from_config.build_module(compiled)
     assert asked == [{"fullgraph": True, "dynamic": False, "mode": mode}], "a break in the graph is an error"
-    assert config.settings(compiled)["trainer"]["compile"] == (mode or True)
-    assert config.config_hash(compiled) != config.config_hash(plain)
+    assert hashed_settings(compiled)["trainer"]["compile"] == (mode or True)
+    assert config_hash(compiled) != config_hash(plain)
 
 
 def test_the_names_are_torch_s():
@@ -64,7 +66,7 @@ def test_attentions_that_draw_on_the_host_can_be_evaluated(monkeypatch, words):
     outs = []
     for word in ("false", "true"):
         torch.manual_seed(0)
-        cfg = config.load_config("train", ["size=tiny", "model.num_layers=1", f"compile={word}", *words])
+        cfg = load_config("train", ["size=tiny", "model.num_layers=1", f"compile={word}", *words])
         model = from_config.build_module(cfg).model.eval()
         with torch.no_grad():
             outs.append(model(tokens, tokens != 0))
@@ -73,9 +75,7 @@ def test_attentions_that_draw_on_the_host_can_be_evaluated(monkeypatch, words):
 
 def losses(words: list[str], *, steps: int) -> list[torch.Tensor]:
     """Losses of training steps, and of two dev batches of which the last one is smaller."""
-    cfg = config.load_config(
-        "train", ["size=tiny", "model.dropout=0", "model.num_layers=1", "model.packed=false", *words]
-    )
+    cfg = load_config("train", ["size=tiny", "model.dropout=0", "model.num_layers=1", "model.packed=false", *words])
     torch.manual_seed(0)
     module, spec = from_config.build_module(cfg), from_config.build_spec(cfg)
     optimizer = module.make_optimizer()
@@ -126,6 +126,6 @@ def test_compiled_steps_are_eager_ones_for_every_attention(attention, mode):
 
 @pytest.mark.slow
 @pytest.mark.exhaustive
-@pytest.mark.parametrize("mixer", sorted({*conf_names("mixer")} - {config.ATTENTION}))
+@pytest.mark.parametrize("mixer", sorted({*conf_names("mixer")} - {ATTENTION}))
 def test_compiled_steps_are_eager_ones_for_every_mixer(mixer):
     compare([f"mixer={mixer}", "protocol=clean"], "true")

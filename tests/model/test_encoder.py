@@ -9,7 +9,7 @@ from lra import from_config
 from lra.base.paths import conf_dir, conf_names
 from lra.model.classifier import count_parameters
 from lra.model.pooling import MaskedMean
-from lra.settings import config
+from lra.settings.compose import load_config
 from tests.reference.model import PlainClassifier
 
 # Parameters of the models that Xiong et al. released; those of pathfinder follow from image's with two classes.
@@ -34,7 +34,7 @@ RELEASED = [
 
 
 def cfg_of(*overrides: str):
-    return config.load_config("train", overrides)
+    return load_config("train", overrides)
 
 
 @pytest.mark.some_fast(4)

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from lra import from_config
-from lra.settings import config
+from lra.settings.compose import load_config
 from lra.tools.testing import contract
 from tests.attention.test_contract import NAMES, subject
 from tests.reference.model import PlainClassifier
@@ -23,7 +23,7 @@ BATCH_WIDE = [
 def model_of(*words: str):
     """A model in float64 without dropout whose weights are large enough for the constants to matter."""
     torch.manual_seed(0)
-    cfg = config.load_config("train", ["size=tiny", "model.dropout=0.0", *words])
+    cfg = load_config("train", ["size=tiny", "model.dropout=0.0", *words])
     model = from_config.build_model(cfg).double()
     for parameter in model.parameters():
         parameter.data.add_(torch.randn_like(parameter), alpha=0.1)

@@ -6,12 +6,12 @@ import torch
 from lra import from_config
 from lra.model.classifier import count_parameters
 from lra.model.pooling import FirstVector, make_pooling
-from lra.settings import config
+from lra.settings.compose import load_config
 
 
 def model_of(*words: str):
     torch.manual_seed(0)
-    return from_config.build_model(config.load_config("train", ["size=tiny", "model.dropout=0.0", *words])).double()
+    return from_config.build_model(load_config("train", ["size=tiny", "model.dropout=0.0", *words])).double()
 
 
 def ragged():
@@ -84,12 +84,12 @@ def test_without_attention_a_position_sees_nothing_of_another():
 @pytest.mark.parametrize("task", ["retrieval", "image", "pathfinder"])
 def test_batch_wide_constants_cover_what_they_covered_behind_the_papers_table(task):
     """One document's side; 128 examples, half of a batch of pixels."""
-    protocol = config.load_config("train", [f"task={task}", "protocol=paper"]).protocol
+    protocol = load_config("train", [f"task={task}", "protocol=paper"]).protocol
     assert (protocol.batch_constant_sides, protocol.batch_constant_examples) == ("separate", 128)
 
 
 def test_they_are_off_by_default():
     for protocol in ("paper", "clean"):
-        cfg = config.load_config("train", [f"protocol={protocol}"])
+        cfg = load_config("train", [f"protocol={protocol}"])
         assert cfg.model.tied_layers is False
         assert cfg.model.pooling != "cls"

@@ -5,7 +5,7 @@ import torch
 
 from lra import from_config
 from lra.packed import encoder_forms
-from lra.settings import config
+from lra.settings.compose import load_config
 from tests.attention.test_contract import CELLS
 from tests.pairs import each_and_all
 
@@ -18,7 +18,7 @@ def batch_of(task: str, protocol: str):
     tokens = torch.randint(1, 16, (5, TASKS[task], 256))
     if task == "pathfinder":
         tokens[torch.rand(tokens.shape) < 0.6] = 0
-        masks = config.load_config("train", [f"task={task}", f"protocol={protocol}"]).task.mask_zero
+        masks = load_config("train", [f"task={task}", f"protocol={protocol}"]).task.mask_zero
         return tokens, tokens != 0 if masks else None
     ends = torch.tensor([256, 200, 70, 30, 0])[:, None, None].expand(-1, TASKS[task], -1)
     tokens[torch.arange(256) >= ends] = 0
@@ -40,7 +40,7 @@ def test_packed_equals_padded(cell, task):
     words = [f"task={task}", f"attention={attention}", f"protocol={protocol}", "size=tiny", "model.dropout=0"]
     if attention == "full":
         words.append("attention.attention_dropout=0")
-    model = from_config.build_model(config.load_config("train", words)).double()
+    model = from_config.build_model(load_config("train", words)).double()
     for parameter in model.parameters():  # gains other than 1 and shifts other than 0
         parameter.data.add_(torch.randn_like(parameter), alpha=0.1)
     tokens, valid = batch_of(task, protocol)
@@ -51,7 +51,7 @@ def test_packed_equals_padded(cell, task):
 
 
 def test_on_a_cpu_the_real_tokens_alone_are_computed(monkeypatch):
-    model = from_config.build_model(config.load_config("train", ["size=tiny", "model.num_layers=1"]))
+    model = from_config.build_model(load_config("train", ["size=tiny", "model.num_layers=1"]))
     seen = []
     monkeypatch.setattr(encoder_forms, "transform_packed", lambda block, x, packing, masks: seen.append(x.shape) or x)
     tokens, valid = batch_of("listops", "paper")
@@ -60,7 +60,7 @@ def test_on_a_cpu_the_real_tokens_alone_are_computed(monkeypatch):
 
 
 def test_dropout_repeats_with_the_generator_and_stops_in_evaluation():
-    model = from_config.build_model(config.load_config("train", ["size=tiny"])).train()
+    model = from_config.build_model(load_config("train", ["size=tiny"])).train()
     tokens, valid = batch_of("listops", "paper")
 
     def logits(seed):

@@ -14,7 +14,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 import lra
 from lra import from_config
 from lra.base.paths import conf_names
-from lra.settings.config import load_config
+from lra.settings.compose import load_config
 
 METHODS = [
     *(f"attention={name}" for name in conf_names("attention")),

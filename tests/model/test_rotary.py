@@ -5,7 +5,7 @@ import torch
 
 from lra.from_config import build_model
 from lra.model.self_attention import rotate
-from lra.settings.config import load_config
+from lra.settings.compose import load_config
 from lra.types import UserError
 
 

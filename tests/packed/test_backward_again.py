@@ -5,14 +5,14 @@ import torch
 
 from lra import from_config
 from lra.base.paths import conf_names
-from lra.settings import config
+from lra.settings.compose import load_config
 from lra.types import UserError
 from tests.model.test_packed import batch_of
 
 
 def model_of(name: str, *words: str):
     made = from_config.build_model(
-        config.load_config("train", ["task=listops", "size=tiny", f"attention={name}", "model.dropout=0", *words])
+        load_config("train", ["task=listops", "size=tiny", f"attention={name}", "model.dropout=0", *words])
     ).double()
     return made.eval()
 

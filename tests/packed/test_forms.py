@@ -16,7 +16,7 @@ from lra.model.mixer import MixerDims
 from lra.model.self_attention import SelfAttention
 from lra.packed.attention_forms import attend_linear, attend_packed, attend_through_padding
 from lra.packed.encoder_forms import mix_by_attention, mix_packed, mix_through_padding
-from lra.settings import config
+from lra.settings.compose import load_config
 from lra.tools.sequence_encoder import SequenceEncoder
 from lra.tools.testing import contract
 from lra.tools.testing.subjects import AttentionSubject, MixerSubject
@@ -89,7 +89,7 @@ def test_a_copy_computes_what_the_model_computes(again):
 @pytest.mark.slow
 @pytest.mark.parametrize("packed", [None, False])
 def test_an_unpickled_model_finds_the_packed_form_where_it_needs_it(tmp_path, packed):
-    model = from_config.build_model(config.load_config("train", ["size=tiny", "model.num_layers=1"]))
+    model = from_config.build_model(load_config("train", ["size=tiny", "model.num_layers=1"]))
     tokens = torch.randint(16, (3, 1, 256))
     torch.manual_seed(0)
     wanted = model(tokens, tokens != 0, packed=packed)

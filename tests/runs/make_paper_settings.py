@@ -6,13 +6,14 @@ from typing import Any
 
 import lra.runs
 from lra.runs.published_numbers import PAPER, TASKS
-from lra.settings import config
+from lra.settings.compose import load_config
+from lra.settings.hashed_settings import hashed_settings
 
 
 def settings(task: str, attention: str) -> dict[str, Any]:
     """What `lra train` would hash for the paper's run."""
-    return config.settings(
-        config.load_config("train", [f"task={task}", f"attention={attention}", "protocol=paper", "size=full"])
+    return hashed_settings(
+        load_config("train", [f"task={task}", f"attention={attention}", "protocol=paper", "size=full"])
     )
 
 

@@ -6,15 +6,16 @@ from typing import Any
 
 import lra.runs
 from lra.runs.published_numbers import TASKS
-from lra.settings import config
+from lra.settings.compose import load_config
+from lra.settings.hashed_settings import hashed_settings
 
 S4 = Path(lra.runs.__file__).with_name("s4_settings.json")
 
 
 def settings_of(task: str, init: str = "legs") -> dict[str, Any]:
     """The settings of a run of S4D as its record has them."""
-    cfg = config.load_config("train", [f"task={task}", "protocol=s4", "mixer=s4d", f"mixer.init={init}"])
-    settings: dict[str, Any] = json.loads(json.dumps(config.settings(cfg)))
+    cfg = load_config("train", [f"task={task}", "protocol=s4", "mixer=s4d", f"mixer.init={init}"])
+    settings: dict[str, Any] = json.loads(json.dumps(hashed_settings(cfg)))
     return settings
 
 

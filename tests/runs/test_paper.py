@@ -18,7 +18,9 @@ from lra.runs.published_numbers import (
     settings_file,
 )
 from lra.runs.record import validated
-from lra.settings import config, wandb_arguments
+from lra.settings import wandb_arguments
+from lra.settings.compose import load_config
+from lra.settings.hashed_settings import hashed_settings
 from lra.tables.accuracy_table import accuracy_table
 from lra.verbs.train_summary import verdict
 from tests.runs.make_paper_settings import make, settings
@@ -44,7 +46,7 @@ def test_a_run_of_the_papers_settings_has_its_number(task, attention):
 
 
 NOT_COMPARED = {"trainer.accelerator": "gpu", "trainer.precision": "16-mixed"}
-SWITCHES = {f"protocol.{switch}" for switch in config.load_config("train").protocol} - {
+SWITCHES = {f"protocol.{switch}" for switch in load_config("train").protocol} - {
     f"protocol.{key}" for key in ACTING_ALONE
 }
 DECIDING = [leaf for leaf in leaves(make_record()["settings"]) if leaf[0] not in {*NOT_COMPARED, *SWITCHES}]
@@ -78,9 +80,9 @@ def test_only_switches_that_act_on_a_run_decide_whether_it_is_the_papers(task, a
     deciding = set()
     for key in SWITCHES | {"protocol.test_last_batch"}:
         words = [f"task={task}", f"attention={attention}", "protocol=paper", "size=full"]
-        value = config.load_config("train", words).protocol[key.removeprefix("protocol.")]
+        value = load_config("train", words).protocol[key.removeprefix("protocol.")]
         record = make_record(task, attention)
-        record["settings"] = config.settings(config.load_config("train", [*words, f"{key}={another(value)}"]))
+        record["settings"] = hashed_settings(load_config("train", [*words, f"{key}={another(value)}"]))
         if published_accuracy_for(record, "paper") is None:
             deciding.add(key.removeprefix("protocol."))
     assert deciding == own | OF_EVERY_RUN
@@ -155,7 +157,7 @@ def test_titles_are_of_the_records():
 
 def test_settings_hold_whether_the_model_was_compiled():
     words = ["task=listops", "attention=nystrom"]
-    compiled = config.settings(config.load_config("train", [*words, "compile=true"]))
+    compiled = hashed_settings(load_config("train", [*words, "compile=true"]))
     assert compiled["trainer"]["compile"] is True
     record = copy.deepcopy(make_record())
     record["settings"] = compiled

@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from lra.settings.check import check_config
-from lra.settings.config import load_config
+from lra.settings.compose import load_config
 from tests.conftest import outer_environment
 
 EXACT, REDRAWN = ["attention.pinv=exact"], ["attention=performer", "attention.redraw_every=100"]
@@ -39,7 +39,7 @@ def test_others_are_taken(words):
 def test_the_check_needs_no_torch():
     code = (
         "import sys\nsys.modules['torch'] = None\n"
-        "from lra.settings.check import check_config\nfrom lra.settings.config import load_config\n"
+        "from lra.settings.check import check_config\nfrom lra.settings.compose import load_config\n"
         f"check_config(load_config('train', {['compile=reduce-overhead', *EXACT]}), 'train')\n"
     )
     words = [sys.executable, "-c", code]

@@ -20,7 +20,7 @@ from lra.base.arguments import (
 from lra.base.paths import NO_OPTION_KEYS, conf_names
 from lra.cli import main
 from lra.settings.check import check_values
-from lra.settings.config import load_config
+from lra.settings.compose import load_config
 from lra.settings.declared import declared_types, group_options
 from lra.settings.option_groups import GROUPS
 

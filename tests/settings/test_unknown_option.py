@@ -4,7 +4,7 @@ import pytest
 
 import lra
 from lra.cli import VERBS
-from lra.settings.config import load_config
+from lra.settings.compose import load_config
 from lra.settings.declared import keys_of
 from lra.settings.other_words import OTHER_VERBS, OTHER_WORDS, without_hyphens
 from lra.settings.unknown_option import not_installed

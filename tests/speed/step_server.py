@@ -20,14 +20,14 @@ except ImportError:  # a commit from before there was lra/from_config
 
     from lra import build as from_config
 try:
-    from lra.settings import config
+    from lra.settings.compose import load_config
 except ImportError:  # a commit from before there was lra/settings/config.py
     config = from_config
 
 
 def main(words: list[str]) -> None:
     """Build the model that `lra train WORDS` would train, then step when asked."""
-    cfg = config.load_config("train", words)
+    cfg = load_config("train", words)
     prepare_machine(build_trainer.build_machine(cfg))
     torch.manual_seed(0)
     spec, model = from_config.build_spec(cfg), from_config.build_model(cfg).train()

@@ -12,7 +12,7 @@ from lra.attention.base import AttentionDims
 from lra.attention.full import FullAttention
 from lra.ops.packing import Packing
 from lra.packed.attention_forms import attend_packed
-from lra.settings import config
+from lra.settings.compose import load_config
 from tests.speed.inputs import batch_of
 from tests.speed.timing import in_turns
 
@@ -32,7 +32,7 @@ def materialised(q, k, v, valid, rate):
 @pytest.mark.parametrize("ragged", [True, False])
 def test_full_attention_against_the_materialised_softmax(task, rate, ragged, note):
     """At n = 2048 and 4096; with the task's real lengths, and with every position real."""
-    spec = from_config.build_spec(config.load_config("train", [f"task={task}"]))
+    spec = from_config.build_spec(load_config("train", [f"task={task}"]))
     valid = batch_of(spec, BATCH).valid[:, 0] if ragged else None
     packing = Packing(valid, batch=BATCH, length=spec.seq_len)
     dims = AttentionDims(num_heads=HEADS, head_dim=DIMS, max_seq_len=spec.seq_len)

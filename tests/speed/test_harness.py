@@ -8,7 +8,9 @@ import pytest
 from lra import from_config
 from lra.data.writer import write_store
 from lra.from_config import trainer as build_trainer
-from lra.settings import config
+from lra.settings.compose import load_config
+from lra.settings.plain_values import plain
+from lra.settings.run_folder import store_dir
 from lra.training.timing.harness_step import bare_step, batches_of, dev_pass, harness_steps, medians, profile_step
 
 pytestmark = pytest.mark.slow
@@ -18,17 +20,17 @@ pytestmark = pytest.mark.slow
 def listops(tmp_path, monkeypatch):
     """A store of ListOps' lengths, contents at random."""
     monkeypatch.setenv("LRA_DATA_DIR", str(tmp_path))
-    cfg = config.load_config("train")
+    cfg = load_config("train")
     spec, rng = from_config.build_spec(cfg), np.random.default_rng(0)
     examples = [([rng.integers(1, 16, n)], n % 10) for n in rng.integers(500, 2000, 320).tolist()]
     splits = {"train": examples, "dev": examples, "test": examples[:1]}
     facts = {
         "origin": "generated",
         "builder": "listops/full/1.0.0",
-        "asked": {"settings": config.plain(cfg.task.data), "source": "auto"},
+        "asked": {"settings": plain(cfg.task.data), "source": "auto"},
     }
     how = {"dtype": np.uint8, "max_length": 2000, "first_id": 0, "started": 0.0}
-    write_store(config.store_dir(cfg), spec, splits, facts=facts, **how)
+    write_store(store_dir(cfg), spec, splits, facts=facts, **how)
     return cfg
 
 

@@ -10,7 +10,7 @@ from lra.attention.base import AttentionDims
 from lra.from_config import build_method
 from lra.ops.packing import Packing
 from lra.packed.attention_forms import attend_packed
-from lra.settings.config import load_config
+from lra.settings.compose import load_config
 from tests.speed.timing import in_turns
 
 pytestmark = pytest.mark.slow

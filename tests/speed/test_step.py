@@ -13,7 +13,7 @@ import torch
 from torch.nn.functional import cross_entropy
 
 from lra import from_config
-from lra.settings import config
+from lra.settings.compose import load_config
 from tests.reference.model import PlainClassifier
 from tests.speed.inputs import batch_of
 
@@ -24,7 +24,7 @@ STEPS = 6
 
 
 def pair_of(task: str):
-    cfg = config.load_config("train", [f"task={task}"])
+    cfg = load_config("train", [f"task={task}"])
     spec, fast = from_config.build_spec(cfg), from_config.build_model(cfg)
     plain = PlainClassifier(
         vocab=spec.vocab_size, length=spec.seq_len, classes=spec.num_classes, sequences=spec.num_sequences

@@ -7,7 +7,8 @@ import pytest
 from lra.runs.flatten_settings import flatten
 from lra.runs.record import validated
 from lra.runs.schema import ALWAYS_RECORDED
-from lra.settings import config
+from lra.settings.compose import load_config
+from lra.settings.hashed_settings import SETTINGS, hashed_settings
 from lra.tables.accuracy_table import accuracy_table
 from lra.tables.attention_sweep import LANDMARKS, sweep_points
 from lra.tables.variants import group_by_variant
@@ -60,7 +61,7 @@ def test_a_change_of_any_one_setting_changes_the_row(key, value, usual):
 def test_that_test_walks_all_that_a_run_hashes():
     """Every group, the trainer's settings and empty ones too; a leaf is all that is left out."""
     walked = {key for key, _ in leaves(BASE[0]["settings"])}
-    assert {key.split(".")[0] for key in walked} == {*config.SETTINGS, "attention", "trainer"}
+    assert {key.split(".")[0] for key in walked} == {*SETTINGS, "attention", "trainer"}
     assert {f"trainer.{key}" for key in ALWAYS_RECORDED} <= walked
     assert "recipe.parameter_groups" in walked
     assert walked == flatten(BASE[0]["settings"]).keys()
@@ -69,8 +70,8 @@ def test_that_test_walks_all_that_a_run_hashes():
 @pytest.mark.parametrize("words", [["trainer.devices=2"], ["trainer.num_nodes=2"], ["compile=true"]])
 def test_what_only_some_runs_record_is_a_row_too(words):
     record = make_record(seed=7)
-    record["settings"] = config.settings(
-        config.load_config("train", ["task=listops", "attention=nystrom", "protocol=paper", "size=full", *words])
+    record["settings"] = hashed_settings(
+        load_config("train", ["task=listops", "attention=nystrom", "protocol=paper", "size=full", *words])
     )
     assert sorted(map(len, group_by_variant([*BASE, record]).values())) == [1, 3]
 

@@ -23,7 +23,7 @@ from torch.overrides import TorchFunctionMode
 from lra import from_config
 from lra.attention.none import NoAttention
 from lra.model.self_attention import SelfAttention
-from lra.settings import config
+from lra.settings.compose import load_config
 from lra.training.machine import autocast_context
 
 GPU = torch.device("cuda", 0)
@@ -128,7 +128,7 @@ def config_of(task: str, method: str, protocol: str) -> Any:
 
 @cache
 def composed(*words: str) -> Any:
-    return config.load_config("train", ["model.num_layers=1", *words])
+    return load_config("train", ["model.num_layers=1", *words])
 
 
 def example_tokens(cfg: Any, device: torch.device) -> Tensor:

@@ -14,7 +14,7 @@ from torch.nn.functional import cross_entropy
 from lra import from_config
 from lra.ops.packing import Packing
 from lra.packed.attention_forms import attend_packed
-from lra.settings import config
+from lra.settings.compose import load_config
 from tests.attention.test_contract import NAMES
 from tests.mixers.test_tasks import MIXERS
 
@@ -40,7 +40,7 @@ def block(*, inside: bool) -> AbstractContextManager[object]:
 def model_of(method: str) -> nn.Module:
     landmarks = ["attention.num_landmarks=16"] if "nystrom" in method or "landmark" in method else []
     torch.manual_seed(0)
-    cfg = config.load_config("train", ["size=tiny", "model.num_layers=1", *method.split(), *landmarks])
+    cfg = load_config("train", ["size=tiny", "model.num_layers=1", *method.split(), *landmarks])
     model: nn.Module = from_config.build_module(cfg).model.train()
     return model
 

@@ -3,7 +3,8 @@
 import pytest
 import torch
 
-from lra.settings.config import load_config, run_dir
+from lra.settings.compose import load_config
+from lra.settings.run_folder import run_dir
 from lra.training import run as training
 from lra.training.machine import Machine
 

@@ -7,14 +7,15 @@ import pytest
 import torch
 
 from lra import from_config
-from lra.settings import config
+from lra.settings.compose import load_config
+from lra.settings.hashed_settings import hashed_settings
 from lra.training.optimizer import fused_where_possible
 from tests.conftest import ROOT
 
 
 def trained(words: list[str], steps: int = 20) -> dict[str, torch.Tensor]:
     """Weights after some steps on random tokens, without dropout."""
-    cfg = config.load_config("train", ["size=tiny", "attention=average", "model.dropout=0", *words])
+    cfg = load_config("train", ["size=tiny", "attention=average", "model.dropout=0", *words])
     torch.manual_seed(0)
     module = from_config.build_module(cfg)
     made = module.configure_optimizers()
@@ -38,9 +39,7 @@ def test_twenty_steps_are_the_same_up_to_rounding(name):
 
 
 def optimizer_of(*words: str) -> torch.optim.Optimizer:
-    return from_config.build_module(
-        config.load_config("train", ["size=tiny", "attention=none", *words])
-    ).make_optimizer()
+    return from_config.build_module(load_config("train", ["size=tiny", "attention=none", *words])).make_optimizer()
 
 
 @pytest.mark.slow
@@ -72,7 +71,7 @@ def test_an_optimizer_without_a_fused_form_stays_as_it_is():
 
 def test_it_is_on_for_a_gpu_and_in_the_hash():
     def settings(*words: str):
-        return config.settings(config.load_config("train", words))["trainer"]
+        return hashed_settings(load_config("train", words))["trainer"]
 
     assert "fused_optimizer" not in settings()
     assert settings("trainer=gpu")["fused_optimizer"] is True

@@ -3,13 +3,13 @@
 import pytest
 
 from lra import from_config
-from lra.settings import config
+from lra.settings.compose import load_config
 from lra.training.memory import parts_that_fit
 
 
 @pytest.mark.parametrize("fits, parts", [(16, 2), (6, 8), (1, 32), (0, None)])
 def test_the_largest_part_that_goes_forward_and_backward(monkeypatch, fits, parts):
-    cfg = config.load_config("train", ["size=tiny", "recipe.batch_size=32", "attention=full"])
+    cfg = load_config("train", ["size=tiny", "recipe.batch_size=32", "attention=full"])
     spec = from_config.build_spec(cfg)
     module = from_config.build_module(cfg)
     whole = module.model.forward
@@ -25,7 +25,7 @@ def test_the_largest_part_that_goes_forward_and_backward(monkeypatch, fits, part
 
 
 def test_another_error_is_not_swallowed(monkeypatch):
-    cfg = config.load_config("train", ["size=tiny"])
+    cfg = load_config("train", ["size=tiny"])
     module = from_config.build_module(cfg)
     monkeypatch.setattr(module.model, "forward", lambda *_: (_ for _ in ()).throw(RuntimeError("shape")))
     with pytest.raises(RuntimeError, match="shape"):

@@ -11,7 +11,9 @@ import torch
 from omegaconf import open_dict
 
 from lra import from_config
-from lra.settings import config
+from lra.settings.compose import load_config
+from lra.settings.devices import num_processes, use_one_device
+from lra.settings.hashed_settings import config_hash, hashed_settings
 from lra.training.curves import read_curves
 from lra.training.machine import Machine
 from lra.training.ranks import LAUNCHED, SRUN, check_launch, local_rank, rank
@@ -92,15 +94,15 @@ def test_a_process_uses_the_gpu_of_its_local_rank_or_the_only_one_it_sees(
 
 
 def test_nodes_are_hashed_where_there_are_several():
-    one, typed, two = (config.load_config("train", ["trainer=ddp", *more]) for more in MORE)
+    one, typed, two = (load_config("train", ["trainer=ddp", *more]) for more in MORE)
     with open_dict(one):
         del one.trainer["num_nodes"]  # as an older run's stored configuration
-    assert config.config_hash(one) == config.config_hash(typed)
-    assert config.config_hash(two) != config.config_hash(one)
-    assert config.settings(two)["trainer"]["num_nodes"] == 2
-    assert config.processes(two) == 4
-    config.use_one_device(two)
-    assert config.processes(two) == 1
+    assert config_hash(one) == config_hash(typed)
+    assert config_hash(two) != config_hash(one)
+    assert hashed_settings(two)["trainer"]["num_nodes"] == 2
+    assert num_processes(two) == 4
+    use_one_device(two)
+    assert num_processes(two) == 1
 
 
 MORE = ([], ["trainer.num_nodes=1"], ["trainer.num_nodes=2"])
@@ -110,7 +112,7 @@ MORE = ([], ["trainer.num_nodes=1"], ["trainer.num_nodes=2"])
 def test_devices_of_all_nodes_divide_the_batch(devices, num_nodes, right, data_dir, home):
     words = ["size=tiny", "trainer=ddp", f"trainer.devices={devices}", f"trainer.num_nodes={num_nodes}"]
     with pytest.raises(UserError) as caught:
-        from_config.build_datamodule(config.load_config("train", words))  # batches of 8
+        from_config.build_datamodule(load_config("train", words))  # batches of 8
     assert (caught.value.key, caught.value.value, caught.value.right) == ("trainer.devices", devices * num_nodes, right)
 
 

@@ -8,7 +8,7 @@ from torch import nn
 
 from lra import from_config
 from lra.cli import main
-from lra.settings import config
+from lra.settings.compose import load_config
 from lra.training.curves import read_curves
 from lra.training.optimizer import group_parameters
 from lra.training.schedule import one_cycle
@@ -18,7 +18,7 @@ ADAMW = partial(torch.optim.AdamW, lr=1e-4, weight_decay=0.1)
 
 
 def module_of(*words: str):
-    cfg = config.load_config("train", ["size=tiny", *words])
+    cfg = load_config("train", ["size=tiny", *words])
     return from_config.build_module(cfg)
 
 
@@ -65,7 +65,7 @@ def test_estimates_use_the_recipes_optimizer(home, monkeypatch):
     monkeypatch.setattr(torch.optim.SGD, "step", lambda self, *_: steps.append(self))
     words = ["size=tiny", "~recipe.optimizer.betas", "~recipe.optimizer.eps"]
     words.append("recipe.optimizer._target_=torch.optim.SGD")
-    assert measure_here(config.load_config("train", words)).step_seconds > 0
+    assert measure_here(load_config("train", words)).step_seconds > 0
     assert steps
 
 

@@ -7,7 +7,8 @@ import torch
 from torch import nn
 
 from lra import from_config
-from lra.settings import config
+from lra.settings.compose import load_config
+from lra.settings.hashed_settings import hashed_settings
 from lra.training.optimizer import group_parameters
 from lra.types import UserError
 
@@ -15,7 +16,7 @@ ADAMW = partial(torch.optim.AdamW, lr=1e-4, weight_decay=0.1)
 
 
 def module_of(*words: str):
-    cfg = config.load_config("train", ["size=tiny", *words])
+    cfg = load_config("train", ["size=tiny", *words])
     return from_config.build_module(cfg)
 
 
@@ -50,15 +51,13 @@ def test_the_mixers_group_takes_first_and_the_recipes_keeps_its_name():
 
 
 def test_the_groups_are_part_of_the_records_settings_and_can_be_changed():
-    settings = config.settings(
-        config.load_config("train", ["mixer=s4d", "mixer.parameter_groups.dynamics.lr_fraction=1"])
-    )
+    settings = hashed_settings(load_config("train", ["mixer=s4d", "mixer.parameter_groups.dynamics.lr_fraction=1"]))
     assert settings["mixer"]["parameter_groups"]["dynamics"]["lr_fraction"] == 1
     assert len(module_of("mixer=s4d", "~mixer.parameter_groups.dynamics").make_optimizer().param_groups) == 1
 
 
 def test_runs_of_before_there_were_groups_are_built():
-    cfg = config.load_config("train", ["size=tiny"])
+    cfg = load_config("train", ["size=tiny"])
     del cfg.recipe.parameter_groups
     assert len(from_config.build_module(cfg).make_optimizer().param_groups) == 1
 

@@ -5,7 +5,9 @@ import torch
 
 from lra import from_config
 from lra.from_config.trainer import build_machine
-from lra.settings import config
+from lra.settings.compose import load_config
+from lra.settings.hashed_settings import config_hash
+from lra.settings.run_folder import run_dir
 from lra.training.machine import Machine, check_gpu_precision, lightning_precision, prepare_machine, to_weight_dtype
 from lra.training.timing.harness_step import bare_step
 from lra.training.trainer import make_trainer
@@ -35,7 +37,7 @@ def test_float32_is_exact_whatever_ran_before_in_this_process():
     ("precision", "dtype"), [("32-true", torch.float32), ("bf16-mixed", torch.bfloat16), ("64-true", torch.float64)]
 )
 def test_a_timed_step_computes_in_the_asked_precision(precision, dtype):
-    module = to_weight_dtype(precision, from_config.build_module(config.load_config("train", ["size=tiny"])))
+    module = to_weight_dtype(precision, from_config.build_module(load_config("train", ["size=tiny"])))
     seen = []
     last = [part for part in module.modules() if isinstance(part, torch.nn.Linear)][-1]
     last.register_forward_hook(lambda _, inputs, logits: seen.append(logits.dtype))
@@ -70,7 +72,7 @@ def test_more_devices_than_visible_are_refused(home, refused, monkeypatch, visib
     monkeypatch.setattr(torch.cuda, "device_count", lambda: visible)
     words = ("size=tiny", "logger=csv", "trainer=gpu", f"trainer.devices={devices}")
     if fits:
-        build_machine(config.load_config("train", words))
+        build_machine(load_config("train", words))
     else:
         error = refused("train", *words)
         assert (error.key, error.value, error.right) == ("trainer.devices", devices, f"trainer.devices={visible}")
@@ -84,7 +86,7 @@ def test_the_type_of_attention_is_for_mixed_precision_and_in_the_hash_where_it_i
         "trainer.precision=bf16-mixed",
     )
     usual, same, other = (
-        config.config_hash(config.load_config("train", ["trainer.precision=bf16-mixed", *words]))
+        config_hash(load_config("train", ["trainer.precision=bf16-mixed", *words]))
         for words in ((), ("model.attention_dtype=float32",), ("model.attention_dtype=autocast",))
     )
     assert usual == same != other
@@ -93,8 +95,6 @@ def test_the_type_of_attention_is_for_mixed_precision_and_in_the_hash_where_it_i
 @pytest.mark.slow
 def test_each_precision_is_a_run_of_its_own():
     names = ("32-true", "tf32", "bf16-mixed", "16-mixed")
-    folders = {
-        config.run_dir(config.load_config("train", ["trainer=gpu", f"trainer.precision={name}"])) for name in names
-    }
+    folders = {run_dir(load_config("train", ["trainer=gpu", f"trainer.precision={name}"])) for name in names}
     assert len(folders) == len(names)
-    assert config.load_config("train", ["trainer=gpu"]).trainer.precision == "32-true", "the paper's, unless asked"
+    assert load_config("train", ["trainer=gpu"]).trainer.precision == "32-true", "the paper's, unless asked"

@@ -6,13 +6,13 @@ import pytest
 import torch
 
 from lra import from_config
-from lra.settings import config
+from lra.settings.compose import load_config
 from lra.tools.bench.step import TOLERANCE, draws, losses, relative_difference
 from lra.types import Batch
 
 
 def modules(*words: str):
-    cfg = config.load_config("train", ["size=tiny", "model.num_layers=1", "model.dropout=0", *words])
+    cfg = load_config("train", ["size=tiny", "model.num_layers=1", "model.dropout=0", *words])
     spec = from_config.build_spec(cfg)
     torch.manual_seed(1)
     tokens = torch.randint(1, spec.vocab_size, (3, 2, spec.num_sequences, spec.seq_len))

@@ -20,7 +20,7 @@ from torch.utils._python_dispatch import _get_current_dispatch_mode
 
 from lra import from_config
 from lra.from_config import trainer as build_trainer
-from lra.settings import config
+from lra.settings.compose import load_config
 from lra.training import run
 from lra.training.ranks import leave_process_group
 from lra.types import Batch
@@ -96,7 +96,7 @@ def test_what_waits_is_known(words):
 
 
 def test_a_dev_batch_does_not_wait():
-    cfg = config.load_config("train", ["size=tiny", "attention=nystrom"])
+    cfg = load_config("train", ["size=tiny", "attention=nystrom"])
     module = from_config.build_module(cfg).eval().to(DEVICE)
     tokens = torch.ones(2, 1, 256, dtype=torch.long, device=DEVICE)
     with torch.no_grad(), without_waiting():
@@ -226,7 +226,7 @@ def train(tmp_path, monkeypatch):
 
     def train_on_device(strategy, words):
         strategies.append(strategy)
-        cfg = config.load_config("train", ["size=tiny", "attention=none", "model.num_layers=1", *words])
+        cfg = load_config("train", ["size=tiny", "attention=none", "model.num_layers=1", *words])
         module, tokens = from_config.build_module(cfg), torch.ones(2, 1, 256, dtype=torch.long, device=DEVICE)
         module.check_finite = lambda: None  # it waits, where a checkpoint is written
         with no_autocast():

@@ -6,7 +6,7 @@ import pytest
 
 from lra.base.paths import conf_dir
 from lra.cli import main
-from lra.settings.config import load_config
+from lra.settings.compose import load_config
 from tests.tables.records import make_record
 from tests.training.offline_run import offline_runs
 

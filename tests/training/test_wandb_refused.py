@@ -10,7 +10,7 @@ import pytest
 
 from lra.cli import main
 from lra.settings.check import check_config
-from lra.settings.config import load_config
+from lra.settings.compose import load_config
 from lra.settings.option_groups import GROUPS
 from lra.settings.wandb_arguments import names_of_training, wandb_arguments
 from lra.training.wandb_names import LIMITS, SET_BY_LRA, Name, check_names

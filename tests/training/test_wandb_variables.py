@@ -3,8 +3,9 @@
 import pytest
 
 from lra.cli import main
-from lra.settings.config import load_config, logs_to_wandb
+from lra.settings.compose import load_config
 from lra.settings.wandb_arguments import wandb_arguments
+from lra.settings.wandb_mode import logs_to_wandb
 
 NAMED = {
     "WANDB_PROJECT": ("project", "theirs"),

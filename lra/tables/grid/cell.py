@@ -18,7 +18,10 @@ from lra.base.paths import conf_groups
 from lra.runs.failure import read_failure
 from lra.runs.record import OtherVersionError, read_record
 from lra.runs.schema import Record
-from lra.settings import config
+from lra.settings.compose import load_config
+from lra.settings.hashed_settings import config_hash
+from lra.settings.method import ATTENTION, method_name
+from lra.settings.run_folder import run_dir
 from lra.settings.several_values import combined, mixers_beside_attentions, options_in, varied_and_fixed
 from lra.tables.grid.space import DRAWN, Space
 from lra.types import UserError
@@ -43,7 +46,7 @@ class Cell:
     def cfg(self) -> DictConfig:
         """The cell's configuration, composed when it is first needed, and once for all seeds."""
         seeds = [word for word in self.overrides if word.startswith("seed=")]
-        cfg = config.load_config("train", [word for word in self.overrides if word not in seeds])
+        cfg = load_config("train", [word for word in self.overrides if word not in seeds])
         for word in seeds:
             cfg.seed = OmegaConf.from_dotlist([word]).seed
         return cfg
@@ -51,12 +54,12 @@ class Cell:
     @cached_property
     def folder(self) -> Path:
         """The run's folder."""
-        return config.run_dir(self.cfg)
+        return run_dir(self.cfg)
 
     @cached_property
     def run(self) -> tuple[str, int]:
         """What tells the run from others, see `run_of`."""
-        return config.config_hash(self.cfg), self.cfg.seed
+        return config_hash(self.cfg), self.cfg.seed
 
     def choice(self, key: str) -> str:
         """Return the task's name (`task`), the method's name (`attention`) or the `seed`.
@@ -66,18 +69,18 @@ class Cell:
         keys = METHOD if key == "attention" else (key,)
         values = [word.split("=", 1)[1] for word in self.overrides if word.split("=")[0].split(".name")[0] in keys]
         # `attention=all` gives cells with `mixer=attention` beside the attention's name.
-        values = [word for word in values if word != config.ATTENTION] or values
+        values = [word for word in values if word != ATTENTION] or values
         plain = len(values) == 1 and (values[0].isidentifier() or values[0].isdigit())
-        if plain and values[0] != config.ATTENTION:
+        if plain and values[0] != ATTENTION:
             return values[0]
         if key == "attention":
-            return config.method_name(self.cfg)
+            return method_name(self.cfg)
         return str(self.cfg.seed if key == "seed" else self.cfg[key].name)
 
     @property
     def name(self) -> str:
         """Short name for messages, such as `listops/nystrom seed 0`."""
-        return f"{self.cfg.task.name}/{config.method_name(self.cfg)} {self.which}{self.varied_settings}"
+        return f"{self.cfg.task.name}/{method_name(self.cfg)} {self.which}{self.varied_settings}"
 
     @property
     def which(self) -> str:

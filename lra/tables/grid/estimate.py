@@ -21,7 +21,7 @@ from omegaconf import DictConfig
 from lra import from_config
 from lra.from_config import trainer as build_trainer
 from lra.from_config.store import is_prepared
-from lra.settings import config
+from lra.settings.devices import AUTO, batch_parts, use_one_device
 from lra.types import Batch
 
 STEPS = 3  # that are timed, where the time is enough
@@ -81,7 +81,7 @@ def measure_here(cfg: DictConfig, *, seconds: float = SECONDS) -> Estimate:
     from lra.training.memory import in_fewest_parts
 
     end = time.monotonic() + seconds
-    if cfg.trainer.accumulate_grad_batches != config.AUTO:
+    if cfg.trainer.accumulate_grad_batches != AUTO:
         return _measure_in_parts(cfg, end)
 
     def measure(parts: int) -> Estimate:
@@ -138,7 +138,7 @@ def _measure_in_parts(cfg: DictConfig, end: float) -> Estimate:
     scale, dev_size = whole.examples / part.examples, cfg.trainer.get("dev_batch_size")
     if dev_size:
         cfg_of_dev = cfg.copy()
-        config.use_one_device(cfg_of_dev)
+        use_one_device(cfg_of_dev)
         cfg_of_dev.recipe.batch_size, cfg_of_dev.trainer.accumulate_grad_batches = dev_size, 1
         batches = batches_to_measure(cfg_of_dev, device)
     dev_part = Part(max(round((dev_size or whole.examples) / scale), 1), part.positions)
@@ -148,7 +148,7 @@ def _measure_in_parts(cfg: DictConfig, end: float) -> Estimate:
         module.eval()(dev_batch)
     eval_seconds = (synchronized_seconds(device) - begun) * time_growth
     return Estimate(
-        step_seconds=step_seconds * time_growth * scale * config.batch_parts(cfg),
+        step_seconds=step_seconds * time_growth * scale * batch_parts(cfg),
         eval_seconds=eval_seconds * cfg.recipe.batch_size / len(dev_batch.label),
         peak_memory_bytes=memory_of_weights
         + scale * memory_growth * max(peak_memory_bytes(device) - memory_of_weights, 0),
@@ -235,7 +235,7 @@ def batches_to_measure(cfg: DictConfig, device: torch.device) -> Iterator[Batch]
 
     if is_prepared(cfg):
         return bench.batches_of(from_config.build_datamodule(cfg), device)
-    return itertools.repeat(_full_batch(cfg, cfg.recipe.batch_size // config.batch_parts(cfg), device))
+    return itertools.repeat(_full_batch(cfg, cfg.recipe.batch_size // batch_parts(cfg), device))
 
 
 def _full_batch(cfg: DictConfig, size: int, device: torch.device) -> Batch:

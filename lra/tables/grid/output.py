@@ -13,7 +13,7 @@ from lra.base.files import NOT_WRITABLE, replace_text
 from lra.base.text import visible
 from lra.runs.groups import PUBLISHED, group_file
 from lra.runs.schema import Record
-from lra.settings import config
+from lra.settings.wandb_mode import logs_to_wandb
 from lra.tables.conditions import provenance_notes, task_title
 from lra.tables.grid.cell import METHOD
 from lra.tables.grid.other_records import all_there, left_out
@@ -186,7 +186,7 @@ def _log_to_wandb(run_set: RunSet, console: Console, name: str, table: TextTable
     from lra.from_config.trainer import wandb_run
 
     cfg = run_set.cells[0].cfg
-    if not config.logs_to_wandb(cfg):
+    if not logs_to_wandb(cfg):
         of_csv = cfg.logger.get("wandb") is None
         right = f"{'logger=wandb ' if of_csv else ''}logger.wandb.mode=offline"
         raise UserError(f"format=wandb needs a W&B run; type {right}")

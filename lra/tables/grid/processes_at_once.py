@@ -18,7 +18,8 @@ from lra import from_config
 from lra.base.processes import Child, python_module, stop
 from lra.base.text import size_text
 from lra.from_config import trainer as build_trainer
-from lra.settings import config
+from lra.settings.compose import load_config
+from lra.settings.devices import batch_parts
 from lra.tables.grid.cell import Cell
 from lra.tables.grid.estimate import Estimate, batches_to_measure, print_as_child
 from lra.tables.grid.gpu_places import places_for
@@ -149,7 +150,7 @@ def step_beside_others(cfg: DictConfig, folder: Path) -> float:
 
     machine = build_trainer.build_machine(cfg)
     prepare_machine(machine)
-    device, parts = machine.device, config.batch_parts(cfg)
+    device, parts = machine.device, batch_parts(cfg)
     batches = list(itertools.islice(batches_to_measure(cfg, device), parts))
     step = make_step(
         from_config.build_module(cfg).to(device).train(), batches, parts=parts, precision=machine.precision
@@ -174,4 +175,4 @@ def step_beside_others(cfg: DictConfig, folder: Path) -> float:
 
 if __name__ == "__main__":  # a child of `steps_per_second`
     place, *words = sys.argv[1:]
-    sys.exit(print_as_child(lambda: step_beside_others(config.load_config("train", words), Path(place))))
+    sys.exit(print_as_child(lambda: step_beside_others(load_config("train", words), Path(place))))

@@ -19,7 +19,7 @@ from lra.runs.published_numbers import REFERENCES
 from lra.runs.schema import Record
 from lra.settings.application import ONE_RUN_FLAGS
 from lra.settings.check import check_config
-from lra.settings.config import load_config
+from lra.settings.compose import load_config
 from lra.settings.group_to_read import no_records, typed_text, with_group_found
 from lra.settings.override_values import read_override, words_of
 from lra.settings.overrides import check_overrides

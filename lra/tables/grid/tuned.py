@@ -8,7 +8,7 @@ from lra.base.command_line import command, key_of, override, quoted_for_hydra, t
 from lra.runs.failure import read_failure
 from lra.runs.record import read_record
 from lra.runs.schema import Record
-from lra.settings.config import load_config
+from lra.settings.compose import load_config
 from lra.tables.grid.cell import Cell, make_cells, plain_words, run_of, space_of, trials
 from lra.tables.grid.space import Space
 from lra.tables.tuning import Search, Trial

@@ -31,7 +31,8 @@ from rich.console import Console
 
 from lra.runs.collection import collect
 from lra.runs.schema import Record
-from lra.settings import config
+from lra.settings.hashed_settings import config_hash, hashed_settings
+from lra.settings.method import mixer_settings
 from lra.tables.comparison import baseline_row, comparison_table, contenders
 from lra.tables.dev_curves import convergence_notes, dev_curves
 from lra.tables.figures.comparison import plot_pareto
@@ -59,7 +60,7 @@ def _print_seeds_needed(run_set: RunSet, console: Console) -> None:
     records = [record for record in collect(Path(run_set.cells[0].cfg.paths.runs)).records if run_set.is_shown(record)]
     for task in run_set.tasks():
         cells = [cell for cell in run_set.cells if cell.choice("task") == task]
-        rows, hashes = {cell.kind for cell in cells}, {config.config_hash(cell.cfg) for cell in cells}
+        rows, hashes = {cell.kind for cell in cells}, {config_hash(cell.cfg) for cell in cells}
         of_task = [record for record in records if record["identity"]["task"] == task]
         if len(rows) > 1:
             console.print(seeds_note(task, of_task, hashes, rows=len(rows), seeds=len(cells) // len(rows)))
@@ -87,7 +88,7 @@ def _step_flops(run_set: RunSet, records: list[Record]) -> dict[str, float]:
     """Count the FLOPs of a training step of each row whose settings are those of a cell."""
     from lra.tables.grid.estimate import count_step_flops  # slow: it imports torch
 
-    cells = {config.config_hash(cell.cfg): cell for cell in run_set.cells}
+    cells = {config_hash(cell.cfg): cell for cell in run_set.cells}
     found = {name: cells.get(rows[0]["provenance"]["config_hash"]) for name, rows in group_by_variant(records).items()}
     return {name: count_step_flops(cell.cfg) for name, cell in found.items() if cell is not None}
 
@@ -96,10 +97,10 @@ def _baseline(run_set: RunSet, records: list[Record]) -> str | None:
     """Name the row that is the baseline: of the first cell that has records; None when no cell has any."""
     groups = group_by_variant(records)
     for cell in run_set.cells:
-        options = config.mixer_settings(cell.cfg)
+        options = mixer_settings(cell.cfg)
         rows = {name: members for name, members in groups.items() if _has_options(options, members[0])}
         if rows:
-            return baseline_row(rows, config.settings(cell.cfg))
+            return baseline_row(rows, hashed_settings(cell.cfg))
     return None
 
 

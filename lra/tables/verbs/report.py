@@ -37,7 +37,7 @@ from lra.runs.groups import group_file
 from lra.runs.published_numbers import REFERENCES, in_benchmark_order, paper_attention
 from lra.runs.reference_curves import place_of, published_curves
 from lra.runs.schema import Record
-from lra.settings import config
+from lra.settings.compose import load_config
 from lra.settings.group_to_read import no_records, with_group_found
 from lra.tables.accuracy_table import accuracy_table, size_and_hours
 from lra.tables.attention_sweep import SWEEPS, sweep_points, sweep_table
@@ -345,7 +345,7 @@ def _samples(cfg: DictConfig, records: list[Record]) -> list[Sample]:
     for task, size in sorted(hashes):
         if task not in conf_names("task") or size not in conf_names("size"):  # of a package that is not here
             continue
-        chosen = config.load_config("train", [f"task={task}", f"size={size}"])
+        chosen = load_config("train", [f"task={task}", f"size={size}"])
         chosen.paths = cfg.paths
         if not is_prepared(chosen):
             continue

@@ -10,8 +10,9 @@ from omegaconf import DictConfig
 from lra import from_config
 from lra.base.arguments import check_choice
 from lra.settings.check import check_config
-from lra.settings.config import ATTENTION, load_config, method_name, mixer_settings, mixes_by_attention
+from lra.settings.compose import load_config
 from lra.settings.declared import group_options
+from lra.settings.method import ATTENTION, method_name, mixer_settings, mixes_by_attention
 from lra.settings.overrides import check_overrides
 from lra.settings.several_values import combined, mixers_beside_attentions, options_in, spell_out_all, varied_and_fixed
 from lra.settings.unknown_option import unknown_flag, unknown_option

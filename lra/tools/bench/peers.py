@@ -17,7 +17,7 @@ import torch
 from torch import Tensor, nn
 
 from lra.attention.base import AttentionBackend
-from lra.settings.config import load_config
+from lra.settings.compose import load_config
 from lra.tools.bench.methods import (
     BenchCall,
     BenchInputs,

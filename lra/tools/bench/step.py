@@ -13,7 +13,7 @@ from rich.console import Console
 
 from lra import from_config
 from lra.from_config import trainer as build_trainer
-from lra.settings.config import method_name
+from lra.settings.method import method_name
 from lra.terminal.fit_table import print_text_table
 from lra.terminal.text_table import TextTable
 from lra.training.machine import set_float32, to_weight_dtype

@@ -17,7 +17,9 @@ from lra.data.store_data import StoreData
 from lra.from_config.store import ensure_store
 from lra.runs.files import BEST, find_run
 from lra.runs.schema import NYSTROM
-from lra.settings import config
+from lra.settings.compose import without_descriptions
+from lra.settings.devices import use_one_device
+from lra.settings.method import method_name, mixes_by_attention
 from lra.settings.stored_config import read_trained_config
 from lra.tools.diagnosis.swap import Variants
 from lra.types import Batch, UserError
@@ -53,7 +55,7 @@ def diagnosed_model(cfg: DictConfig, console: Console, *, seed: int | None) -> D
     if cfg.run is None:
         ensure_store(cfg, console)
         torch.manual_seed(cfg.seed)
-        name = "-".join((cfg.task.name, config.method_name(cfg), cfg.size.name))
+        name = "-".join((cfg.task.name, method_name(cfg), cfg.size.name))
         return DiagnosedModel(
             cfg=cfg,
             folder=Path(cfg.paths.runs) / "diagnose" / name,
@@ -63,7 +65,7 @@ def diagnosed_model(cfg: DictConfig, console: Console, *, seed: int | None) -> D
         )
     folder = find_run(str(cfg.run), Path(cfg.paths.runs), seed=seed)
     trained = read_trained_config(folder, cfg.paths)
-    config.use_one_device(trained)
+    use_one_device(trained)
     model, data = from_config.build_trained_model(trained, folder), from_config.build_data(trained)
     wrong = next((name for name, x in model.state_dict().items() if not x.isfinite().all()), None)
     if wrong is not None:
@@ -81,13 +83,13 @@ def make_variants(cfg: DictConfig) -> tuple[Variants, int]:
         cfg = cfg.copy()
         cfg.attention = OmegaConf.load(conf_dir() / "attention" / "nystrom.yaml")
         cfg.mixer = OmegaConf.load(conf_dir() / "mixer" / "attention.yaml")
-        config.without_descriptions(cfg)
+        without_descriptions(cfg)
     return Variants(make=from_config.build_method(cfg)), cfg.attention.num_landmarks
 
 
 def is_nystrom(cfg: DictConfig) -> bool:
     """Tell whether the model's attention is Nyström attention."""
-    return config.mixes_by_attention(cfg) and cfg.attention._target_ == NYSTROM
+    return mixes_by_attention(cfg) and cfg.attention._target_ == NYSTROM
 
 
 def dev_batches(data: StoreData, examples: int, *, batch_size: int) -> list[Batch]:

@@ -81,7 +81,7 @@ def run(cfg: DictConfig) -> None:
 
     from lra.from_config import trainer as build_trainer
     from lra.from_config.store import ensure_store
-    from lra.settings.config import method_name
+    from lra.settings.method import method_name
     from lra.terminal.console import make_console
     from lra.tools.bench.step import measure_step
     from lra.training.machine import prepare_machine

@@ -15,7 +15,7 @@ from omegaconf import DictConfig
 from rich.text import Text
 
 from lra import from_config
-from lra.settings.config import method_name, mixer_settings, mixes_by_attention
+from lra.settings.method import method_name, mixer_settings, mixes_by_attention
 from lra.terminal.console import make_console
 from lra.terminal.fit_table import wrapped
 from lra.tools.testing.contract import BrokenPromiseError, promises

@@ -86,7 +86,9 @@ def _with_one_value(word: str) -> str:
 def _ask_hydra(verb: str, request: str) -> None:
     import hydra
 
-    from lra.settings.config import look_through_own_folders  # this import also registers the resolvers that conf/ uses
+    from lra.settings.compose import (
+        look_through_own_folders,  # this import also registers the resolvers that conf/ uses
+    )
 
     def never(cfg: Any) -> None:
         raise AssertionError("Hydra answers by itself")

@@ -30,9 +30,10 @@ from lra.base.text import size_text, visible
 from lra.data.store import verify_store
 from lra.from_config.trainer import check_loggers, wandb_run
 from lra.runs.files import DIAGNOSIS, DIAGNOSIS_PAGE
-from lra.settings import config
-from lra.settings.config import logs_to_wandb, store_dir
+from lra.settings.method import method_name
+from lra.settings.run_folder import store_dir
 from lra.settings.wandb_arguments import names_of_training, wandb_arguments
+from lra.settings.wandb_mode import logs_to_wandb
 from lra.terminal.console import make_console, work_progress
 from lra.terminal.fit_table import print_prose, print_text_table
 from lra.terminal.text_table import TextTable
@@ -104,7 +105,7 @@ def diagnosis_of(
     Accuracies are over at most `examples` dev examples, matrices of at most `sequences` sequences are compared.
     """
     cfg, data = subject.cfg, subject.data
-    backends = attentions(subject.model, config.method_name(cfg))
+    backends = attentions(subject.model, method_name(cfg))
     variants, num_landmarks = make_variants(cfg)
     (some,) = dev_batches(data, sequences, batch_size=sequences)
     layers = layer_inputs(subject.model, backends, some, sequences)
@@ -136,7 +137,7 @@ def _subject(subject: DiagnosedModel, first: LayerInputs, num_landmarks: int, *,
     return {
         "run": _place_of(subject.folder, Path(cfg.paths.runs)) if subject.is_trained else None,
         "task": cfg.task.name,
-        "attention": config.method_name(cfg),
+        "attention": method_name(cfg),
         "protocol": cfg.protocol.name,
         "size": cfg.size.name,
         "seed": cfg.seed,

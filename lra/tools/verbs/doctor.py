@@ -34,10 +34,11 @@ from lra.base.text import size_text, visible
 from lra.data.manifest import MANIFEST, read_manifest
 from lra.from_config.store import data_found, how_to_get_data
 from lra.settings.check import check_config
-from lra.settings.config import default_choice, load_config, wandb_mode
+from lra.settings.compose import default_choice, load_config
 from lra.settings.override_values import read_override, values_of
 from lra.settings.overrides import check_overrides
 from lra.settings.unknown_option import nearest
+from lra.settings.wandb_mode import wandb_mode
 from lra.terminal.console import make_console
 from lra.training.wandb_server_and_files import server_trouble
 from lra.types import UserError

@@ -28,7 +28,8 @@ from lra.base.text import for_markdown, size_text, visible
 from lra.runs.files import BEST, find_run
 from lra.runs.record import read_record
 from lra.runs.schema import MIXERS, TARGET, Record, is_ours
-from lra.settings import config
+from lra.settings.method import mixer_group, mixer_settings
+from lra.settings.plain_values import plain
 from lra.settings.stored_config import read_trained_config
 from lra.terminal.console import check_writable, make_console
 from lra.tools.interop.files import CONFIG_JSON, SAFETENSORS, write_tensors
@@ -112,7 +113,7 @@ def exported_config(cfg: DictConfig) -> dict[str, Any]:
         UserError: for settings that only Hydra can build from, such as a class among the settings of a class.
     """
     kept: dict[str, dict[str, Any]] = {}
-    for group, settings in ((config.mixer_group(cfg), config.mixer_settings(cfg)), ("model", config.plain(cfg.model))):
+    for group, settings in ((mixer_group(cfg), mixer_settings(cfg)), ("model", plain(cfg.model))):
         kept[group] = {key: value for key, value in settings.items() if key not in NOT_FOR_BUILDING}
         special = HYDRAS_KEY.search(json.dumps({key: value for key, value in kept[group].items() if key != TARGET}))
         if special:

@@ -4,13 +4,13 @@ import pytest
 
 from lra.base.paths import conf_names
 from lra.cli import main
-from lra.settings import config
+from lra.settings.method import ATTENTION
 from lra.settings.several_values import spell_out_all
 from lra.tables.grid.cell import make_cells
 from tests.commands.test_mixers import said
 from tests.tables.grid.test_composing import composed as composed
 
-MIXERS = [name for name in conf_names("mixer") if name != config.ATTENTION]
+MIXERS = [name for name in conf_names("mixer") if name != ATTENTION]
 
 
 def rows(sweep: str, *words: str) -> list[str]:

@@ -3,7 +3,7 @@
 import pytest
 
 from lra.cli import main
-from lra.settings import config
+from lra.settings import compose as composing
 from lra.tables.grid.cell import Cell, make_cells
 
 
@@ -11,10 +11,10 @@ from lra.tables.grid.cell import Cell, make_cells
 def composed(monkeypatch):
     """The words of everything that is composed from here on."""
     calls = []
-    config._compose.cache_clear()
-    compose = config.compose
+    composing._compose.cache_clear()
+    compose = composing.compose
     monkeypatch.setattr(
-        config, "compose", lambda name, words, **more: calls.append((name, *words)) or compose(name, words, **more)
+        composing, "compose", lambda name, words, **more: calls.append((name, *words)) or compose(name, words, **more)
     )
     return calls
 

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from lra import from_config
-from lra.settings.config import load_config
+from lra.settings.compose import load_config
 from lra.tables.grid import estimate
 from lra.tables.grid.estimate import Estimate, Part, _examples, batches_to_measure, growth_of_work, largest_part_in_time
 from lra.training import memory as training_memory

@@ -2,7 +2,7 @@
 
 import pytest
 
-from lra.settings.config import load_config
+from lra.settings.compose import load_config
 from lra.settings.overrides import check_overrides
 from lra.tables.grid.run_set import read_run_set
 

@@ -11,7 +11,7 @@ from rich.console import Console
 
 from lra.base.devices import VISIBLE, visible_devices
 from lra.cli import main
-from lra.settings.config import load_config
+from lra.settings.compose import load_config
 from lra.tables.grid import processes_at_once, runner, workers
 from lra.training.machine import Machine
 from tests.tables.grid.stand_in import make_cells

@@ -3,7 +3,8 @@
 import pytest
 
 from lra.base.paths import conf_names
-from lra.settings.config import load_config, run_dir
+from lra.settings.compose import load_config
+from lra.settings.run_folder import run_dir
 from lra.tables.grid.cell import make_cells
 
 

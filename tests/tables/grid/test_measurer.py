@@ -7,7 +7,7 @@ import time
 import pytest
 import torch
 
-from lra.settings.config import load_config
+from lra.settings.compose import load_config
 from lra.tables.grid import measurer
 from lra.tables.grid.estimate import Estimate
 from lra.tables.grid.measurer import (

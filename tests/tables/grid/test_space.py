@@ -5,7 +5,7 @@ from collections import defaultdict
 import pytest
 from omegaconf import OmegaConf
 
-from lra.settings.config import load_config
+from lra.settings.compose import load_config
 from lra.tables.grid.cell import make_cells, space_of
 from lra.tables.grid.space import Space
 from lra.types import UserError

@@ -7,7 +7,9 @@ import pytest
 from lra.cli import main
 from lra.runs.failure import write_failure
 from lra.runs.record import validated
-from lra.settings import config
+from lra.settings.compose import load_config
+from lra.settings.hashed_settings import config_hash, hashed_settings
+from lra.settings.plain_values import plain
 from lra.tables.accuracy_table import accuracy_table
 from lra.tables.comparison import comparison_table, contenders
 from lra.tables.grid.cell import make_cells, space_of
@@ -51,7 +53,7 @@ def test_each_method_has_its_best_point_with_every_seed_and_says_of_which_search
             if trial.choice("attention") == cell.choice("attention")
             and trial.trial == (1 if cell.choice("attention") == "nystrom" else 2)
         )
-        wanted, said = config.settings(best.cfg), config.settings(cell.cfg)
+        wanted, said = hashed_settings(best.cfg), hashed_settings(cell.cfg)
         assert {key: value for key, value in said.items() if key != "tuned"} == wanted
         space = space_of("tune", SPACE)
         assert said["tuned"] == {
@@ -62,14 +64,14 @@ def test_each_method_has_its_best_point_with_every_seed_and_says_of_which_search
 
 def test_a_run_without_a_search_has_the_hash_that_it_had():
     """That of the published record; a search is part of the hash, so that no run counts for another budget or space."""
-    cfg = config.load_config("train", ["task=listops", "attention=nystrom"])
-    assert "tuned" not in config.settings(cfg)
+    cfg = load_config("train", ["task=listops", "attention=nystrom"])
+    assert "tuned" not in hashed_settings(cfg)
     search(budget=3)
-    hashes = {config.config_hash(cell.cfg) for budget in (2, 3) for cell in tuned("seed=0", budget=budget)}
+    hashes = {config_hash(cell.cfg) for budget in (2, 3) for cell in tuned("seed=0", budget=budget)}
     assert len(hashes) == 4
     other = ["model.dropout=0.1"]  # another space, and trials of it
     search([*WORDS, *other])
-    assert hashes.isdisjoint({config.config_hash(cell.cfg) for cell in tuned("seed=0", *other)})
+    assert hashes.isdisjoint({config_hash(cell.cfg) for cell in tuned("seed=0", *other)})
 
 
 def test_trials_that_have_not_ended_are_asked_for():
@@ -86,7 +88,7 @@ def test_a_failed_trial_counts_and_a_method_with_no_other_is_refused():
     last = make_cells("tune", [*WORDS, "budget=3"])[4:]
     for cell in last:
         write_failure(cell.folder, "out of memory")
-    assert {config.plain(cell.cfg.tuned)["tried"] for cell in tuned("seed=0")} == {3}
+    assert {plain(cell.cfg.tuned)["tried"] for cell in tuned("seed=0")} == {3}
     for cell in cells[1::2]:
         (cell.folder / "result.json").unlink()
         write_failure(cell.folder, "the loss is nan")

@@ -5,7 +5,8 @@ import json
 from lra.runs.files import RESULT
 from lra.runs.flatten_settings import hash_of
 from lra.runs.record import validated
-from lra.settings import config
+from lra.settings.hashed_settings import hashed_settings
+from lra.settings.method import identity
 from lra.tables.grid.cell import Cell
 from tests.tables.records import make_record
 
@@ -16,9 +17,9 @@ WORDS = ["task=listops", "attention=nystrom,full", "size=tiny", *SPACE]
 def finish(cell: Cell, dev: float, *, test: float = 0.2) -> dict:
     """Write the record of a cell with this best dev accuracy."""
     record = make_record(accuracy=test, origin="generated")
-    settings = json.loads(json.dumps(config.settings(cell.cfg)))
+    settings = json.loads(json.dumps(hashed_settings(cell.cfg)))
     steps = cell.cfg.recipe.steps
-    record |= {"identity": config.identity(cell.cfg), "settings": settings}
+    record |= {"identity": identity(cell.cfg), "settings": settings}
     record["outcome"] |= {"best_dev_accuracy": dev, "steps": steps, "best_step": steps}
     record["provenance"]["config_hash"] = hash_of(settings)
     cell.folder.mkdir(parents=True, exist_ok=True)

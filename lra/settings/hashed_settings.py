@@ -1,0 +1,51 @@
+"""The settings that can change a result, and their hash."""
+
+from typing import Any
+
+from omegaconf import DictConfig, OmegaConf
+
+from lra.runs.flatten_settings import hash_of, without_values_before
+from lra.runs.schema import ALWAYS_RECORDED
+from lra.settings.added_keys import added_settings, targets_of
+from lra.settings.devices import batch_parts, num_nodes
+from lra.settings.method import mixer_group, mixer_settings
+from lra.settings.plain_values import plain
+
+# Config groups that can change a number of the result. All others (folders, loggers), and the seed, are not hashed.
+SETTINGS = ("task", "protocol", "model", "recipe", "size")  # `settings` adds the attention, or the mixer
+LOOKS_OF_TASK = ("sizes", "codec", "open_source")  # not hashed: the record has the hash of the data itself
+
+
+def hashed_settings(cfg: DictConfig) -> dict[str, Any]:
+    """Collect the settings that change a result, except the seed; the record holds them, their hash is in the folder.
+
+    A setting that was added later is left out at the value that all earlier runs had, so that their hashes stay.
+    """
+    chosen = {mixer_group(cfg): mixer_settings(cfg)} | {group: plain(cfg[group]) for group in SETTINGS}
+    for key in LOOKS_OF_TASK:
+        chosen["task"].pop(key, None)
+    chosen = {group: without_values_before(values, group) for group, values in chosen.items()}
+    trainer = {key: cfg.trainer[key] for key in ALWAYS_RECORDED} | {"accumulate_grad_batches": batch_parts(cfg)}
+    if cfg.trainer.devices > 1:
+        trainer["devices"] = cfg.trainer.devices
+    if num_nodes(cfg) > 1:
+        trainer["num_nodes"] = num_nodes(cfg)
+    if cfg.get("compile"):  # changes rounding and the random draws of dropout
+        trainer["compile"] = cfg.compile
+    for key in ("fused_optimizer", "dev_batch_size"):  # change rounding; the second batch-wide constants too
+        if cfg.trainer.get(key):
+            trainer[key] = cfg.trainer[key]
+    callbacks: dict[str, Any] = {}
+    if targets_of(cfg.get("callbacks", {})):  # the stored configuration of a run has none
+        named = cfg.copy()
+        OmegaConf.update(named, "paths.run", "RUN")  # the run's folder, which would be named after this hash
+        callbacks = plain(named.callbacks)
+    added = added_settings(plain(cfg.trainer), callbacks)
+    if cfg.get("tuned"):  # what was chosen says less without how: runs of another budget or space are others
+        added["tuned"] = plain(cfg.tuned)
+    return {**chosen, **added, "trainer": {**trainer, **added.get("trainer", {})}}
+
+
+def config_hash(cfg: DictConfig) -> str:
+    """Hash the settings to eight hex digits; two runs have the same hash if their settings are the same."""
+    return hash_of(hashed_settings(cfg))

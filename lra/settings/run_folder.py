@@ -1,0 +1,29 @@
+"""The folder of a run, and that of a task's store."""
+
+from pathlib import Path
+
+from omegaconf import DictConfig
+
+from lra.base.files import checked_name
+from lra.runs.files import run_folder
+from lra.runs.record import NAMED
+from lra.settings.hashed_settings import config_hash
+from lra.settings.method import method_name
+
+
+def store_dir(cfg: DictConfig) -> Path:
+    """Folder of the task's prepared store."""
+    return Path(cfg.paths.data, "stores", cfg.task.name, cfg.size.name)
+
+
+def run_dir(cfg: DictConfig) -> Path:
+    """Return the run's folder, which depends on the settings alone: the same command finds the run that it began."""
+    names: dict[str, str] = {"attention": method_name(cfg), **{group: cfg[group].name for group in NAMED}}
+    return run_folder(
+        Path(cfg.paths.runs),
+        checked_name(cfg.run_group, "run_group=", example="mine", nested=True),
+        **{group: checked_name(name, f"{group}.name=", example="mine") for group, name in names.items()},
+        steps=cfg.recipe.steps,
+        config_hash=config_hash(cfg),
+        seed=cfg.seed,
+    )
