@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
-from lra.runs.flatten_settings import NOT_RECORDED, FlatSettings, branches, flatten
+from lra.runs.flat_settings import NOT_RECORDED, FlatSettings, branches, flatten
 from lra.runs.schema import Record
 
 TASKS = ("listops", "text", "retrieval", "image", "pathfinder")

@@ -4,7 +4,8 @@ from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
 
-from lra.runs.flatten_settings import hash_of, without_values_before
+from lra.base.settings_hash import hash_of
+from lra.runs.later_settings import without_values_before
 from lra.runs.schema import ALWAYS_RECORDED
 from lra.settings.added_keys import added_settings, targets_of
 from lra.settings.devices import batch_parts, num_nodes

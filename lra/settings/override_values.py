@@ -12,7 +12,7 @@ from hydra.errors import HydraException
 from lra.base.arguments import as_typed
 from lra.base.command_line import override, shell_command, shell_word, typed_command
 from lra.base.paths import NAMED_GROUPS, conf_choices
-from lra.runs.flatten_settings import flatten
+from lra.runs.flat_settings import flatten
 from lra.settings.declared import names_in
 from lra.types import UserError
 

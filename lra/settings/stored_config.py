@@ -14,7 +14,7 @@ from omegaconf.errors import OmegaConfBaseException
 from lra.base.files import checked_name, read_file
 from lra.base.paths import conf_dirs
 from lra.runs.files import BEST, CONFIG
-from lra.runs.flatten_settings import drop_removed_settings, values_before
+from lra.runs.later_settings import drop_removed_settings, values_before
 from lra.runs.record import read_record
 from lra.runs.schema import TARGET
 from lra.settings.added_keys import OWN_ARGUMENTS, USER_GROUPS

@@ -14,7 +14,7 @@ from typing import Literal
 from lra.base.spread import sample_std
 from lra.base.text import number
 from lra.runs.convergence import convergence_step, has_judged_curve
-from lra.runs.flatten_settings import NOT_RECORDED
+from lra.runs.flat_settings import NOT_RECORDED
 from lra.runs.schema import Record
 from lra.tables.cells import TableCell, cell_note, make_cell
 from lra.tables.statistics.estimators import CONFIDENCE, student, welch

@@ -8,7 +8,7 @@ from typing import Any
 from lra.base.spread import binomial_error
 from lra.base.text import MISSING, number
 from lra.runs.convergence import convergence_rule
-from lra.runs.flatten_settings import flatten
+from lra.runs.flat_settings import flatten
 from lra.runs.published_numbers import PAPER, TASKS, TEST_EXAMPLES
 from lra.runs.record import unpack_correct
 from lra.runs.record_words import method_column

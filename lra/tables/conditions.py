@@ -8,7 +8,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from lra.runs.flatten_settings import NOT_RECORDED
+from lra.runs.flat_settings import NOT_RECORDED
 from lra.runs.published_numbers import PROTOCOLS, SIZES, TASKS
 from lra.runs.schema import Record
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lra.runs.flatten_settings import flat_keys
+from lra.runs.flat_settings import flat_keys
 from lra.runs.published_numbers import REFERENCES, in_benchmark_order, paper_attention, paper_settings
 from lra.runs.schema import MIXERS, Record
 from lra.tables.cells import make_cell

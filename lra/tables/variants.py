@@ -16,15 +16,8 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from lra.runs.collection import data_of
-from lra.runs.flatten_settings import (
-    NOT_RECORDED,
-    FlatSettings,
-    branches,
-    flatten,
-    removed_settings,
-    value_text,
-    values_before,
-)
+from lra.runs.flat_settings import NOT_RECORDED, FlatSettings, branches, flatten, value_text
+from lra.runs.later_settings import removed_settings, values_before
 from lra.runs.published_numbers import NOT_SET, SETS_BY_TASK, family_settings, paper_settings
 from lra.runs.schema import (
     ALWAYS_RECORDED,

@@ -10,7 +10,7 @@ from lra.base.command_line import command, override, typed_config_dirs
 from lra.base.paths import DESCRIPTION, NO_OPTION_KEYS, conf_names, read_choice
 from lra.base.text import MISSING
 from lra.data.manifest import MANIFEST, SPLITS, read_manifest
-from lra.runs.flatten_settings import value_text
+from lra.runs.flat_settings import value_text
 from lra.settings.method import ATTENTION
 from lra.settings.run_folder import store_dir
 from lra.terminal.console import make_console

@@ -9,7 +9,7 @@ from omegaconf import DictConfig, OmegaConf
 
 from lra.base.arguments import as_typed, check_choice
 from lra.base.paths import conf_dir, conf_dirs, conf_names
-from lra.runs.flatten_settings import flatten
+from lra.runs.flat_settings import flatten
 from lra.runs.published_numbers import PROTOCOLS
 from lra.settings.compose import load_config
 from lra.settings.plain_values import plain

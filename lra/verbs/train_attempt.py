@@ -16,6 +16,7 @@ from rich.text import Text
 from lra import from_config
 from lra.base.files import replace_text
 from lra.base.processes import is_out_of_memory
+from lra.base.settings_hash import hash_of
 from lra.base.text import without_credentials
 from lra.data.datamodule import StoreDataModule
 from lra.data.store import verify_store
@@ -23,7 +24,6 @@ from lra.from_config import trainer as build_trainer
 from lra.from_config.store import ensure_store
 from lra.model.classifier import count_parameters
 from lra.runs.files import BEST, CONFIG, LAST, METRICS, RESULT
-from lra.runs.flatten_settings import hash_of
 from lra.runs.reference_curves import place_among, published_curves, references_of
 from lra.runs.run_lock import RunLockedError, keep_replaced_run, lock_run
 from lra.runs.schema import Record

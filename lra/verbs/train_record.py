@@ -14,10 +14,10 @@ from torch import nn
 from lra.base.checked_json import parsed_json
 from lra.base.files import read_file, replace_text
 from lra.base.processes import is_out_of_memory
+from lra.base.settings_hash import hash_of
 from lra.data.datamodule import StoreDataModule
 from lra.from_config import trainer as build_trainer
 from lra.runs.files import CODE, CURVE, DATA, LAST, METRICS, RESULT, WANDB_ID
-from lra.runs.flatten_settings import hash_of
 from lra.runs.published_numbers import published_accuracy_for
 from lra.runs.record import pack_correct, validated, write_record
 from lra.runs.schema import SCHEMA_VERSION, Record

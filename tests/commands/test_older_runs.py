@@ -11,7 +11,7 @@ from omegaconf import OmegaConf
 
 from lra import from_config
 from lra.from_config import trainer as build_trainer
-from lra.runs.flatten_settings import REMOVED
+from lra.runs.later_settings import REMOVED
 from lra.settings.compose import load_config
 from lra.settings.hashed_settings import config_hash
 from lra.settings.run_folder import store_dir

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from lra.runs.flatten_settings import hash_of
+from lra.base.settings_hash import hash_of
 from lra.runs.published_numbers import TEST_EXAMPLES, paper_settings
 from lra.runs.record import pack_correct
 from lra.runs.schema import SCHEMA_VERSION

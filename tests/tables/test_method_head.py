@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from lra.runs.flatten_settings import hash_of
+from lra.base.settings_hash import hash_of
 from lra.runs.record import validated
 from lra.tables.accuracy_table import accuracy_table
 from lra.tables.comparison import comparison_table, contenders

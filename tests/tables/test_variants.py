@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from lra.runs.flatten_settings import flatten
+from lra.runs.flat_settings import flatten
 from lra.runs.record import validated
 from lra.runs.schema import ALWAYS_RECORDED
 from lra.settings.compose import load_config

@@ -18,7 +18,7 @@ from hydra.core.override_parser.types import ChoiceSweep
 from omegaconf import DictConfig, OmegaConf
 
 from lra.base.command_line import shell_word
-from lra.runs.flatten_settings import hash_of
+from lra.base.settings_hash import hash_of
 from lra.settings.override_values import TIMES
 from lra.types import UserError
 

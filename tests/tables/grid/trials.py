@@ -2,8 +2,8 @@
 
 import json
 
+from lra.base.settings_hash import hash_of
 from lra.runs.files import RESULT
-from lra.runs.flatten_settings import hash_of
 from lra.runs.record import validated
 from lra.settings.hashed_settings import hashed_settings
 from lra.settings.method import identity

@@ -1,0 +1,95 @@
+"""Settings of our classes that came later than the first records, and those that were removed.
+
+Records and stored configurations may lack the later ones, and have removed ones. At the value that acts as earlier
+versions did, a later setting is neither recorded nor in a run's hash: an earlier run and the same run today are one. A
+removed setting was one of these before.
+"""
+
+import json
+from collections.abc import Mapping, MutableMapping
+from typing import Any
+
+from lra.types import UserError
+
+# Keys: a class that a group names in `_target_`, a config group, or a choice of a config group.
+VALUE_BEFORE: dict[str, dict[str, Any]] = {
+    "lra.attention.nystrom.NystromAttention": {
+        "landmark_rule": "segment_means",
+        "landmark_source": "both",
+        "kmeans_steps": 3,
+        "coarse_landmarks": 0,
+        "pinv_ridge": 1e-3,
+        "masking": "all",
+        "exact_when_short": True,
+        "value_skip_form": "convolution",
+    },
+    "lra.model.classifier.SequenceClassifier": {
+        "packed": "auto",
+        "attention_dtype": "float32",
+        "head": "hidden",
+        "norm": "layer",
+        "norm_place": "before",
+        "inputs": "tokens",
+        "positions": "learned",
+        "vocab_size": None,
+        "token_std": 0.02,
+        "embedding_dropout": True,
+        "tied_dropout": False,
+    },
+    "lra.mixers.s4d.S4D": {
+        "copies": None,
+        "step_form": "exp",
+        "backward": "with_present",
+        "inner_dropout": False,
+    },
+    "protocol": {
+        "listops_brackets": "kept",
+        "pixels": "tokens",
+        "text_symbols": "bytes",
+        "end_token": False,
+        "padding": "task",
+    },
+    "task=listops": {"listops_brackets": "kept", "vocabulary": 18},
+    "task=text": {"vocabulary": 134, "least_count": 15},
+    "task=retrieval": {"vocabulary": 98, "least_count": 1},
+    "task=image": {"pixel_mean": 0.4807843137254902, "pixel_std": 0.23921568627450981},
+    "task=pathfinder": {"pixel_mean": 0.0, "pixel_std": 1.0},
+    "task=pathx": {"pixel_mean": 0.0, "pixel_std": 1.0},
+}
+# The value that acts as the class does without the setting.
+REMOVED: dict[str, dict[str, Any]] = {
+    "lra.attention.nystrom.NystromAttention": {"causal": False}  # docs/questions.md says why
+}
+
+
+def values_before(settings: Mapping[Any, Any], group: str = "") -> dict[str, Any]:
+    """Return the later settings of a config group, which has a `name` or `_target_`, with their earlier values.
+
+    Without the group's name only those of the class are returned.
+    """
+    keys = (str(settings.get("_target_")), group, f"{group}={settings.get('name')}")
+    return {name: value for key in keys for name, value in VALUE_BEFORE.get(key, {}).items()}
+
+
+def removed_settings(group: Mapping[Any, Any]) -> dict[str, Any]:
+    """Return the removed settings of the class that a group names, with the values that act as the class does today."""
+    return REMOVED.get(str(group.get("_target_")), {})
+
+
+def drop_removed_settings(name: str, group: MutableMapping[Any, Any]) -> None:
+    """Take the removed settings out of a stored group, in place.
+
+    Raises:
+        UserError: for a value that acts otherwise than the class does today; with the setting and the value.
+    """
+    for key, todays in removed_settings(group).items():
+        value = group.pop(key, todays)
+        if value != todays:
+            line = f"{name}.{key}={json.dumps(value)} is an option that was removed from lra"
+            raise UserError(line, kind="removed_option", key=f"{name}.{key}", value=value)
+
+
+def without_values_before(settings: Mapping[str, Any], group: str) -> dict[str, Any]:
+    """Leave out the later settings that have their earlier value."""
+    later = values_before(settings, group)
+    return {key: value for key, value in settings.items() if key not in later or value != later[key]}
