@@ -1,4 +1,7 @@
-"""Write, read and check the record of a run, from which every table is made. A record may come from anywhere."""
+"""Write, read and check the record of a run, from which every table is made. A record may come from anywhere.
+
+What a record holds is declared in `schema.py`; `lra/verbs/train_record.py` fills it.
+"""
 
 import base64
 import itertools

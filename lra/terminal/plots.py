@@ -33,7 +33,7 @@ INK, QUIET, GREY = "#1f2328", "#59636e", "#646b72"  # text; lines of axes; what 
 OF_PAPER = {  # readable as text on white, and told apart by colour-blind readers
     "nystrom": "#c23b00", "full": INK, "linformer": "#0072b2", "performer": "#007a63", "reformer": "#9a3f86",
 }  # fmt: skip
-PALETTE = ("#0072b2", "#c23b00", "#007a63", "#9a3f86", "#7a5c00", INK)
+PALETTE = ("#0072b2", "#c23b00", "#007a63", "#9a3f86", "#7a5c00", INK)  # each has a dark twin in html_page.py
 STYLE: Any = {
     "font.size": 7, "axes.titlesize": 7, "axes.labelsize": 7.5, "figure.titlesize": 7, "figure.labelsize": 7.5,
     "xtick.labelsize": 7, "ytick.labelsize": 7, "legend.fontsize": 7, "lines.linewidth": 1.1, "lines.markersize": 3.5,

@@ -74,7 +74,7 @@ def run(cfg: DictConfig) -> None:
 
         show_data(cfg)
     elif cfg.what == "runs":
-        verb_module("show_runs").show_runs(cfg)
+        verb_module("show_runs").show_runs(cfg)  # lra/tables/verbs/show_runs.py, because it reads many runs
     elif cfg.what in ("tasks", "attentions"):
         show_tasks(cfg.size.name, Path(cfg.paths.data)) if cfg.what == "tasks" else show_attentions()
     else:
