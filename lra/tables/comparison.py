@@ -173,8 +173,10 @@ def comparison_table(
 ) -> TextTable:
     """Build the table of a comparison of one task's records; the first contender is the baseline.
 
-    `step_flops` has the FLOPs of a training step by row, where they were counted. A column is a cell of each row, a
-    name in `columns` (and in `optional`, if a narrow terminal may lack it), words in the legend, and a number in `_numbers`.
+    `step_flops` has the FLOPs of a training step by row, where they were counted.
+
+    A column is a cell of each row, a name in `columns` (and in `optional`, if a narrow terminal may lack it), words in
+    the legend, and a number in `_numbers`.
     """
     head, rows, numbers = method_column(records), [], []
     equal = _equal_costs(records, compared, step_flops or {})

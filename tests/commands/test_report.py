@@ -13,7 +13,9 @@ import pytest
 
 from lra.data.manifest import read_manifest
 from lra.tables.conditions import by_protocol_and_size
-from lra.tables.verbs.report import SCRIPT, _part, summary_table
+from lra.tables.report.page import SCRIPT
+from lra.tables.report.sections import task_part
+from lra.tables.report.summary import summary_table
 from lra.terminal.html_page import Part, Section, notes_once, write_page
 from lra.terminal.text_table import TextTable
 from tests.conftest import lra_here
@@ -166,7 +168,7 @@ def test_many_remarks_are_folded(tmp_path, count, folded):
 @pytest.mark.parametrize("count, shown", [(64, False), (32, True)])
 def test_landmarks_have_a_figure_if_their_number_was_swept(count, shown):
     records = [make_record(num_landmarks=count), make_record(num_landmarks=64, pinv_iterations=8)]
-    assert ("landmarks" in _part("listops", records).figures) is shown
+    assert ("landmarks" in task_part("listops", records).figures) is shown
 
 
 def test_that_no_record_is_valid_is_said_with_the_reason(home, refused):

@@ -13,7 +13,7 @@ from tests.conftest import ROOT
 
 pytestmark = pytest.mark.slow
 MOST_PUBLISHED_BYTES = 1_500_000  # of the published records in the wheel, compressed
-PARTS = ("lra/tables/verbs/report.html", "lra/terminal/references.bib", "data_prep/listops/source.py")
+PARTS = ("lra/tables/report/report.html", "lra/terminal/references.bib", "data_prep/listops/source.py")
 
 
 @pytest.fixture(scope="module")

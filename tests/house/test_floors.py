@@ -35,6 +35,7 @@ FLOOR = {  # of the core, and of the rooms of each wing
     "lra.tables": 21,
     "lra.tables.figures": 22,
     "lra.tables.grid": 23,
+    "lra.tables.report": 23,
     "lra.tables.verbs": 24,
     "lra.tools": 21,
     "lra.tools.testing": 21,

@@ -1,0 +1,146 @@
+"""The table of all accuracies at the top of a report, whose numbers lead to their runs."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from lra.base.text import MISSING, number
+from lra.runs.published_numbers import in_benchmark_order
+from lra.runs.schema import Record
+from lra.tables.accuracy_table import accuracy_table, size_and_hours
+from lra.tables.cells import TRIED, Row, TableCell, central_values, make_rows, places_of_best
+from lra.tables.conditions import ProtocolAndSize, without_stand_ins
+
+AVERAGE, PARAMETERS, HOURS = "average", "parameters", "hours"  # columns behind those of the tasks, and TRIED
+
+
+class CellKey(NamedTuple):
+    """Names a cell of the summary: its protocol and size, the name of its row, and its task."""
+
+    group: ProtocolAndSize
+    row: str
+    task: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class SummaryCell:
+    """One method on one task, or one of the last columns: a cell of the table with its marks, `37.00 ± 1.00 (3)‡`.
+
+    Attributes:
+        published: the published accuracy and the difference; empty if there is none to compare with.
+        verdict: `within` or `outside` the tolerance around the paper's accuracy; empty if it is not compared with it.
+        is_best: whether no other method of the same protocol and size is better on this task.
+        link: id of the first of its runs in the table of runs; empty for none.
+    """
+
+    text: str
+    published: str = ""
+    verdict: str = ""
+    is_best: bool = False
+    link: str = ""
+
+
+class SummaryRow(NamedTuple):
+    """The name of a method, and its cell for each column."""
+
+    name: str
+    cells: list[SummaryCell]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SummaryTable:
+    """The table: for each protocol and size a group of rows.
+
+    The notes say what the numbers and the marks mean, how many runs were left out, and what the tests say.
+    """
+
+    columns: tuple[str, ...]
+    groups: dict[ProtocolAndSize, list[SummaryRow]]
+    notes: list[str]
+
+
+def summary_table(
+    records_by_group: Mapping[ProtocolAndSize, list[Record]], *, reference: str, links: Mapping[CellKey, str]
+) -> SummaryTable:
+    """Build the summary of the records of each protocol and size.
+
+    Runs of size=full on stand-in data are left out.
+
+    Args:
+        records_by_group: the records, in the order of the groups of rows.
+        reference: the source of the published accuracies, one of `REFERENCES`.
+        links: for a cell, the id of the first of its runs.
+    """
+    shown = _groups_without_stand_ins(records_by_group)
+    tasks = in_benchmark_order(record["identity"]["task"] for records in shown.values() for record in records)
+    rows_by_group = {group: make_rows(records, reference=reference, tasks=tasks) for group, records in shown.items()}
+    last_columns = _last_columns([row for rows in rows_by_group.values() for row in rows])
+    groups: dict[ProtocolAndSize, list[SummaryRow]] = {}
+    for group, rows in rows_by_group.items():
+        best = {task: places_of_best(central_values(rows, task)) for task in tasks}
+        groups[group] = []
+        for place, row in enumerate(rows):
+            cells = []
+            for task in tasks:
+                link = links.get(CellKey(group, row.name, task), "")
+                cells.append(_task_cell(row.cells[task], reference, is_best=place in best[task], link=link))
+            texts = _last_texts(row)
+            cells += [SummaryCell(text=texts[column]) for column in last_columns]
+            groups[group].append(SummaryRow(row.name, cells))
+    return SummaryTable(columns=(*tasks, *last_columns), groups=groups, notes=_notes(records_by_group, reference))
+
+
+def _groups_without_stand_ins(
+    records_by_group: Mapping[ProtocolAndSize, list[Record]],
+) -> dict[ProtocolAndSize, list[Record]]:
+    """Leave out runs of size=full on stand-in data, and groups that have no others."""
+    shown: dict[ProtocolAndSize, list[Record]] = {}
+    for group, records in records_by_group.items():
+        left = without_stand_ins(records)
+        if left:
+            shown[group] = left
+    return shown
+
+
+def _last_columns(rows: Sequence[Row]) -> list[str]:
+    """Name the columns behind those of the tasks, without an average or a number of trials that no row has."""
+    columns = []
+    if any(row.average is not None for row in rows):
+        columns.append(AVERAGE)
+    if any(row.tried != MISSING for row in rows):
+        columns.append(TRIED)
+    return [*columns, PARAMETERS, HOURS]
+
+
+def _last_texts(row: Row) -> dict[str, str]:
+    """Write what a row has in each of the columns that can stand behind those of the tasks."""
+    parameters, hours = size_and_hours(row)
+    return {AVERAGE: number(row.average), TRIED: row.tried, PARAMETERS: parameters, HOURS: hours}
+
+
+def _task_cell(cell: TableCell | None, reference: str, *, is_best: bool, link: str) -> SummaryCell:
+    if cell is None:
+        return SummaryCell(text=MISSING)
+    published = ""
+    if cell.reference is not None:
+        whose = "mean " if cell.partly_converged else ""  # the accuracy shown is the median
+        published = f"{reference} {number(cell.reference)}, {whose}{number(cell.difference, sign=True)}"
+    return SummaryCell(
+        text=cell.with_origin_marks, published=published, verdict=cell.verdict, is_best=is_best, link=link
+    )
+
+
+def _notes(records_by_group: Mapping[ProtocolAndSize, list[Record]], reference: str) -> list[str]:
+    """Word the notes of the accuracy table of each protocol and size, each once; one that others lack names its own."""
+    notes_by_group: dict[ProtocolAndSize, list[str]] = {}
+    counts: Counter[str] = Counter()
+    for group, records in records_by_group.items():
+        notes_by_group[group] = accuracy_table(records, reference=reference).notes
+        counts.update(notes_by_group[group])
+    worded = []
+    for group, notes in notes_by_group.items():
+        for note in notes:
+            is_of_one = len(notes_by_group) > 1 and counts[note] == 1
+            worded.append(f"{group}: {note}" if is_of_one else note)
+    return list(dict.fromkeys(worded))
