@@ -175,7 +175,7 @@ def _run(verb: str, arguments: list[str]) -> int:
         shown = next((key for key in keys if key in ONE_RUN_FLAGS), None)
         if flags and shown:
             raise UserError(f"{shown} is about one run and {flags[0]} about several: leave {flags[0]} out")
-        if "to_overrides" in functions:  # words that Hydra cannot read, as in `lra show model`
+        if "to_overrides" in functions:  # for arguments that Hydra cannot read, as in `lra show model`
             settings = functions["to_overrides"](settings)
             if sum(argument.startswith("what=") for argument in settings) > 1:
                 raise UserError(f"what= is the word after lra {verb}: {settings[0][5:]}", kind="no_effect", key="what")

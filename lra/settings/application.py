@@ -1,4 +1,4 @@
-"""Run one command in Hydra's application, with the configuration that was composed to check its words."""
+"""Run one command in Hydra's application, with the configuration that was composed to check its overrides."""
 
 from argparse import Namespace
 from collections.abc import Callable, Iterator, Sequence

@@ -62,7 +62,7 @@ def load_config(name: str, overrides: Sequence[str] = (), *, with_hydra: bool = 
     """Compose the configuration that `lra NAME OVERRIDES` would use, with the `hydra` node if `with_hydra`.
 
     Only the overrides that choose files need Hydra to compose; the values are then set in a copy, as Hydra sets them.
-    So one command composes once for the check of its words, for its own settings and for its cells.
+    So one command composes once for the check of its overrides, for its own settings and for its cells.
     """
     parsed = OverridesParser.create().parse_overrides(list(overrides))
     if not with_hydra:

@@ -1,4 +1,4 @@
-"""The run group that a command reads: found among words, wherever it lies, or an error that says which there are."""
+"""The run group that a command reads: found among overrides, wherever it lies, or an error that says what there is."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -54,7 +54,7 @@ def no_records(verb: str, place: Path, *, troubles: Sequence[str] = ()) -> UserE
     """The error for a run group without a record; it offers commands with the user's groups that have some.
 
     Args:
-        verb: the command, with the words behind it, as for `typed_command`.
+        verb: the command, with the subcommand behind it, as for `typed_command`.
         place: the group's folder or file.
         troubles: a line for each record in it that is broken.
     """

@@ -17,7 +17,7 @@ from lra.settings.declared import names_in
 from lra.types import UserError
 
 SWEEP = re.compile(r"(tag|interval|choice|range)\(")
-FIRST_OPTION = {  # what a word without a key is probably meant for
+FIRST_OPTION = {  # what a text without a key is probably meant for
     **dict.fromkeys(("evaluate", "diagnose", "export"), "run"),
     **dict.fromkeys(("report", "publish"), "run_group"),
     "check": "attention",

@@ -54,7 +54,7 @@ def check_overrides(
         for another setting is put in place.
 
     Raises:
-        UserError: for a wrong word, with the most similar correct one.
+        UserError: for a wrong override, with the most similar correct one.
     """
     typed = [read_override(text, verb) for text in overrides if not text.startswith("-")]
     names = conf_choices()
@@ -65,7 +65,7 @@ def check_overrides(
     several = next((each for each in typed if each.is_sweep_override()), None)
     if several and not sweep:
         raise _several_values(several, verb)
-    typed = [each for each in typed if not _is_left_out(verb, each)]  # Hydra would refuse the word
+    typed = [each for each in typed if not _is_left_out(verb, each)]  # Hydra would refuse the override
     varied = _varied(typed)
     groups = [each for each in typed if each.key_or_group in names and not each.is_delete()]
     _check_groups(verb, groups, own)
@@ -136,7 +136,7 @@ def _wrong_value(typed: Override, value: object, kind: object, default: object, 
 
 
 def _is_left_out(verb: str, typed: Override) -> bool:
-    """Tell whether a word says that a config group is null, and without the word it is."""
+    """Tell whether an override says that a config group is null, and without the override it is."""
     if values_of(typed) != [None] or typed.type is not OverrideType.CHANGE:
         return False
     chosen = load_config(verb, with_hydra=True).hydra.runtime.choices

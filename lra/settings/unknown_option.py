@@ -198,7 +198,7 @@ def unknown_flag(flags: Sequence[str], verb: str, trouble: str, cfg: DictConfig,
     """The error for `--task listops`, which is typed `task=listops`, and for what is no flag of any program.
 
     Args:
-        flags: the words from the flag on.
+        flags: the arguments from the flag on.
         verb: the verb that was typed.
         trouble: what is wrong with the flag.
         cfg: the configuration of the verb, or of its runs.
@@ -227,7 +227,7 @@ def not_installed(group: str, name: str) -> str | None:
 
 
 def nearest(name: str, known: list[str]) -> str:
-    """What a wrong word was meant to be, or may be."""
+    """What a wrong name was meant to be, or may be."""
     near = get_close_matches(name, known, n=1, cutoff=ALIKE)
     if near:
         return f"did you mean {near[0]}?"

@@ -31,7 +31,7 @@ SUBCOMMANDS = ("model", "data", "protocol", "runs", "tasks", "attentions")
 
 
 def main_reads(arguments: Sequence[str]) -> bool:
-    """Tell whether these words ask for a list that `main` reads from the files of a config group."""
+    """Tell whether these arguments ask for a list that `main` reads from the files of a config group."""
     return list(arguments) in [["tasks"], ["attentions"]]
 
 
@@ -44,10 +44,10 @@ def main(arguments: Sequence[str]) -> None:
 
 
 def to_overrides(arguments: list[str]) -> list[str]:
-    """Turn the leading word into `what=WORD`, and a file after `runs` into `file=PATH`.
+    """Turn the leading argument into `what=WORD`, and a file after `runs` into `file=PATH`.
 
     Raises:
-        UserError: when that word is missing or unknown.
+        UserError: when that argument is missing or unknown.
     """
     if not arguments or arguments[0] not in SUBCOMMANDS:
         wrong = arguments[0] if arguments and "=" not in arguments[0] else None

@@ -159,7 +159,7 @@ class RunSet:
         return (identity["size"], identity["protocol"]) == (cfg.size.name, cfg.protocol.name)
 
     def typed_methods(self) -> list[str]:
-        """The attentions, mixers and models of the cells in the order typed; none where no word names one."""
+        """The attentions, mixers and models of the cells in the order typed; none where no override names one."""
         typed = any(text.split("=")[0] in METHOD for text in self._overrides)
         return list(dict.fromkeys(cell.choice("attention") for cell in self.cells)) if typed else []
 
@@ -192,9 +192,9 @@ class RunSet:
 def read_run_set(verb: str, arguments: Sequence[str], *, swept: str = "", second_sweep: str | None = None) -> RunSet:
     """Read what was typed after one of these verbs, and check it.
 
-    The words are an action or none, then options of the verb (of `conf/VERB.yaml`), of the Hydra launcher, and
+    The arguments are an action or none, then options of the verb (of `conf/VERB.yaml`), of the Hydra launcher, and
     overrides of every run. The cells of `second_sweep` are added, with the same overrides except those of `attention`.
-    `swept` is the word after `lra sweep`, and the sweep unless another is typed.
+    `swept` is the subcommand after `lra sweep`, and the sweep unless another is typed.
 
     Raises:
         UserError: for a wrong action, option or value.
@@ -274,7 +274,7 @@ def _own_names(verb: str) -> list[str]:
 
 
 def _values(key: str, overrides: Sequence[str]) -> list[str]:
-    """What was typed after `key=`, in each word that begins so."""
+    """What was typed after `key=`, in each override that begins so."""
     return [text.removeprefix(f"{key}=") for text in overrides if text.startswith(f"{key}=")]
 
 

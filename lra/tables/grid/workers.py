@@ -101,7 +101,7 @@ def run_cells(sweep: str, overrides: Sequence[str]) -> None:
 
 @exit_on_signals(lambda _: None)
 def main(argv: Sequence[str]) -> int:
-    """Be one worker, in a process of its own: `python -m lra.tables.grid.workers SWEEP WORDS`."""
+    """Be one worker, in a process of its own: `python -m lra.tables.grid.workers SWEEP OVERRIDES`."""
     from lra.terminal.errors import explain
 
     sweep, *overrides = argv

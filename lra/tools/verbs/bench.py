@@ -51,7 +51,7 @@ SUBCOMMANDS = ("step", "attention")
 
 
 def main_reads(arguments: Sequence[str]) -> bool:
-    """Tell whether these words ask for several methods, whose configurations `main` composes itself."""
+    """Tell whether these arguments ask for several methods, whose configurations `main` composes itself."""
     return list(arguments[:1]) == ["attention"]
 
 
@@ -63,10 +63,10 @@ def main(arguments: Sequence[str]) -> None:
 
 
 def to_overrides(arguments: list[str]) -> list[str]:
-    """Turn the leading word into `what=WORD`.
+    """Turn the leading argument into `what=WORD`.
 
     Raises:
-        UserError: when that word is missing or unknown.
+        UserError: when that argument is missing or unknown.
     """
     if not arguments or arguments[0] not in SUBCOMMANDS:
         trouble = f"{arguments[0]!r} cannot be measured" if arguments and "=" not in arguments[0] else "bench what?"

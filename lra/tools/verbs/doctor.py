@@ -63,7 +63,7 @@ class Fact(NamedTuple):
 
 
 def main_reads(arguments: Sequence[str]) -> bool:
-    """Tell whether these words ask for the data of some tasks."""
+    """Tell whether these arguments ask for the data of some tasks."""
     has_flags = any(argument.startswith("-") for argument in arguments)
     return not has_flags and any(key_of(argument) in OF_DATA for argument in arguments)
 
