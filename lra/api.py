@@ -68,18 +68,18 @@ def compose(*overrides: str) -> DictConfig:
         >>> cfg.attention.num_landmarks, cfg.recipe.steps
         (32, 20000)
     """
-    wrong = next((word for word in overrides if not isinstance(word, str)), None)
+    wrong = next((override for override in overrides if not isinstance(override, str)), None)
     if wrong is not None:
         line = f'{wrong!r} is no override; each is a text of its own: lra.compose("task=text", "size=tiny")'
         raise UserError(line, kind="unknown_option", key=str(wrong))
-    flag = next((word for word in overrides if word.startswith("-")), None)
+    flag = next((override for override in overrides if override.startswith("-")), None)
     if flag is not None:
         line = f'{flag!r} is no override; overrides are key=value, as in: lra.compose("task=listops")'
         raise UserError(line, kind="unknown_option", key=flag)
     try:
-        words = check_overrides("train", list(overrides), sweep=False)
-        check_mixer(words)
-        cfg = load_config("train", words)
+        checked = check_overrides("train", list(overrides), sweep=False)
+        check_mixer(checked)
+        cfg = load_config("train", checked)
         check_config(cfg, "train")
     except (HydraException, OmegaConfBaseException) as error:
         from lra.terminal.errors import explain

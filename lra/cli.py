@@ -12,7 +12,7 @@ from shutil import get_terminal_size
 from typing import Any
 
 from lra import __version__
-from lra.base.command_line import command, typed_words
+from lra.base.command_line import command, typed_arguments
 from lra.base.paths import conf_dir, environment
 from lra.base.signals import clean_up_on_signals, exit_on_signals, raise_if_stopped
 from lra.base.text import without_credentials
@@ -71,36 +71,36 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     if argv is None:
         guard_streams()
-    words = list(sys.argv[1:] if argv is None else argv)
+    arguments = list(sys.argv[1:] if argv is None else argv)
     try:
-        with typed_words(words):
-            return _command(words)
+        with typed_arguments(arguments):
+            return _command(arguments)
     except OutputError as error:
         return _fail(str(error))
 
 
-def _command(words: list[str]) -> int:
-    if not words or words[0] in HELP:
+def _command(arguments: list[str]) -> int:
+    if not arguments or arguments[0] in HELP:
         _print_help(usage())
         return 0
-    verb, *rest = words
+    verb, *rest = arguments
     if verb == "--version":
         print(f"lra {__version__}")
         return 0
     if verb not in VERBS and verb not in COMPLETION:
         near = verb_meant(verb) or next(iter(difflib.get_close_matches(verb, VERBS, n=1, cutoff=0.5)), None)
-        typed = rest if near in VERBS else []  # a longer phrase may take none of the words
+        typed = rest if near in VERBS else []  # a longer phrase may take none of the arguments
         meant = f"did you mean: {command(near, *typed)}" if near else f"choose one of {', '.join(VERBS)}"
         return _fail(f"{verb!r} is not a verb of lra; {meant}")
     try:
         if verb in COMPLETION:
             verb_module("completion").complete(rest, VERBS, _subcommands)
             return 0
-        rest, folders = split_config_dirs([_as_meant(word) for word in rest])
+        rest, folders = split_config_dirs([_as_meant(argument) for argument in rest])
     except UserError as error:
         return _fail(str(error))
     with added_config_dirs(folders), environment(SAFE_PATH):
-        if any(word in HELP for word in rest):
+        if any(argument in HELP for argument in rest):
             _print_help(ast.get_docstring(parsed_verb(verb)) or "")
             return 0
         return _run(verb, rest)
@@ -116,13 +116,13 @@ def _subcommands(verb: str) -> Sequence[str]:
 
 
 def _functions(verb: str) -> dict[str, Callable[..., Any]]:
-    """The functions by which a verb reads its words; without an import where it has none, for that may take seconds."""
+    """The functions that read a verb's arguments; without an import where it has none, for that may take seconds."""
     defined = {node.name for node in parsed_verb(verb).body if isinstance(node, ast.FunctionDef)}
     own = sorted(defined & {"main", "main_reads", "to_overrides"})
     return {name: getattr(verb_module(verb), name) for name in own}
 
 
-def _run(verb: str, words: list[str]) -> int:
+def _run(verb: str, arguments: list[str]) -> int:
     os.environ["HYDRA_FULL_ERROR"] = "1"  # Hydra then raises errors instead of printing them; `explain` words them
     import hydra
     from hydra.core.hydra_config import HydraConfig
@@ -163,18 +163,21 @@ def _run(verb: str, words: list[str]) -> int:
 
     try:
         functions = _functions(verb)
-        if "main" in functions and functions.get("main_reads", lambda _: True)(words):  # composes configurations itself
+        # A verb with a `main` composes its configurations itself.
+        if "main" in functions and functions.get("main_reads", lambda _: True)(arguments):
             with clean_up_on_signals():
-                functions["main"](words)
+                functions["main"](arguments)
             return 0
-        flags = [word for word in words if word in ("-m", "--multirun")]  # Hydra takes them only in front of settings
-        settings = [word for word in words if word not in flags]
-        shown = next((flag for flag in (word.split("=")[0] for word in settings) if flag in ONE_RUN_FLAGS), None)
+        # Hydra takes these flags only in front of settings.
+        flags = [argument for argument in arguments if argument in ("-m", "--multirun")]
+        settings = [argument for argument in arguments if argument not in flags]
+        keys = (setting.split("=")[0] for setting in settings)
+        shown = next((key for key in keys if key in ONE_RUN_FLAGS), None)
         if flags and shown:
             raise UserError(f"{shown} is about one run and {flags[0]} about several: leave {flags[0]} out")
-        if "to_overrides" in functions:  # words that Hydra cannot read, as in `lra show model`
+        if "to_overrides" in functions:  # for arguments that Hydra cannot read, as in `lra show model`
             settings = functions["to_overrides"](settings)
-            if sum(word.startswith("what=") for word in settings) > 1:
+            if sum(argument.startswith("what=") for argument in settings) > 1:
                 raise UserError(f"what= is the word after lra {verb}: {settings[0][5:]}", kind="no_effect", key="what")
         others, settings = _split(settings)
         read_flags(others, verb)
@@ -202,22 +205,26 @@ def _run(verb: str, words: list[str]) -> int:
     return 0
 
 
-def _split(words: list[str]) -> tuple[list[str], list[str]]:
-    """Split words into Hydra's flags with their values, and settings: Hydra accepts settings only side by side.
+def _split(arguments: list[str]) -> tuple[list[str], list[str]]:
+    """Split arguments into Hydra's flags with their values, and settings: Hydra accepts settings only side by side.
 
-    The word after a flag may be its value, as in `--cfg job`. Without a flag, every word is taken for a setting.
+    The argument after a flag may be its value, as in `--cfg job`. Without a flag, every one is taken for a setting.
     """
-    if not any(word.startswith("-") for word in words):
-        return [], words
-    settings = [word for word in words if word.startswith("~") or ("=" in word and not word.startswith("-"))]
-    return [word for word in words if word not in settings], settings
+    if not any(argument.startswith("-") for argument in arguments):
+        return [], arguments
+    settings = [
+        argument
+        for argument in arguments
+        if argument.startswith("~") or ("=" in argument and not argument.startswith("-"))
+    ]
+    return [argument for argument in arguments if argument not in settings], settings
 
 
-def _as_meant(word: str) -> str:
+def _as_meant(argument: str) -> str:
     """Replace `~` in `source=~/x`, which bash alone does, by the home folder, and `None` (W&B's agents) by `null`."""
-    if not re.search("[\"'{]", word):  # a text in quotes is what it is
-        word = re.sub(r"(?<=[=,\[])None(?=[,\]]|$)", "null", word)
-    return re.sub(r"^([\w.+]+=)~(?=/|$)", lambda match: match[1] + os.path.expanduser("~"), word)
+    if not re.search("[\"'{]", argument):  # a text in quotes is what it is
+        argument = re.sub(r"(?<=[=,\[])None(?=[,\]]|$)", "null", argument)
+    return re.sub(r"^([\w.+]+=)~(?=/|$)", lambda match: match[1] + os.path.expanduser("~"), argument)
 
 
 class _FailedError(BaseException):

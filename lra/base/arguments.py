@@ -97,7 +97,7 @@ def choices_of(kind: object) -> tuple[object, ...]:
         return ()
     alone = {type(None): (None,), bool: (False, True)}
     parts = [alone.get(part) or choices_of(part) for part in get_args(kind)]
-    return tuple(word for part in parts for word in part) if all(parts) else ()
+    return tuple(choice for part in parts for choice in part) if all(parts) else ()
 
 
 def type_in_words(kind: object) -> str:
@@ -109,7 +109,7 @@ def type_in_words(kind: object) -> str:
     if origin is Literal:
         return " or ".join(map(as_typed, parts))
     if origin in UNIONS:
-        return " or ".join(dict.fromkeys(word for part in parts for word in type_in_words(part).split(" or ")))
+        return " or ".join(dict.fromkeys(name for part in parts for name in type_in_words(part).split(" or ")))
     if origin is tuple:
         return f"a list of {len(parts)}, each {type_in_words(parts[0])}"
     return TYPE_NAMES.get(origin or kind, getattr(kind, "__name__", str(kind)))

@@ -18,14 +18,14 @@ CONFIG_DIR_FLAGS = ("--config-dir", "-cd")
 # What a shell reads within double quotes, or bash as a command of its history.
 NOT_IN_DOUBLE_QUOTES = re.compile(r"[\"$`!]|\\(?!')")
 
-_typed: list[str] = []  # the words of the command that this process runs, after `lra`
+_typed: list[str] = []  # the arguments of the command that this process runs, after `lra`
 
 
 @contextmanager
-def typed_words(words: Sequence[str]) -> Iterator[None]:
-    """Within this context, `words` (without `lra`) are what the user has typed, for `typed_command`."""
+def typed_arguments(arguments: Sequence[str]) -> Iterator[None]:
+    """Within this context, `arguments` (without `lra`) are what the user has typed, for `typed_command`."""
     before = _typed.copy()
-    _typed[:] = words
+    _typed[:] = arguments
     try:
         yield
     finally:
@@ -58,26 +58,26 @@ def quoted_for_hydra(text: str) -> str:
     return "'" + re.sub(r"(\\*)('|\$\{|\Z)", lambda match: match[1] * 2 + ends[match[2]], text) + "'"
 
 
-def shell_word(word: str) -> str:
-    """Quote a word for a shell; in double quotes where that is easier to read, as around Hydra's single ones."""
-    if "'" in word and not NOT_IN_DOUBLE_QUOTES.search(word):
-        return f'"{word}"'
-    return shlex.quote(word)
+def shell_word(text: str) -> str:
+    """Quote a text as a word of a shell; in double quotes where that reads better, as around Hydra's single ones."""
+    if "'" in text and not NOT_IN_DOUBLE_QUOTES.search(text):
+        return f'"{text}"'
+    return shlex.quote(text)
 
 
-def command(words: str, *overrides: str) -> str:
+def command(verb: str, *overrides: str) -> str:
     """Write a command of `lra` that a shell reads back word by word.
 
     Args:
-        words: the verb with what stands behind it, such as `sweep landmarks show`.
+        verb: the verb with what stands behind it, such as `sweep landmarks show`.
         overrides: each as one word, a value in Hydra's quotes where it needs them (see `override`).
     """
-    return shell_command("lra", *words.split(), *overrides)
+    return shell_command("lra", *verb.split(), *overrides)
 
 
-def shell_command(*words: object) -> str:
+def shell_command(*arguments: object) -> str:
     """Write a command of any program, such as `chmod u+r PATH`, that a shell reads back word by word."""
-    return " ".join(shell_word(str(word)) for word in words)
+    return " ".join(shell_word(str(argument)) for argument in arguments)
 
 
 def typed_command(otherwise: str, *changes: str, without: Sequence[str] = (), flags: Sequence[str] = ()) -> str:
@@ -86,12 +86,12 @@ def typed_command(otherwise: str, *changes: str, without: Sequence[str] = (), fl
     Args:
         otherwise: the verb for a call from Python, where no command was typed.
         changes: overrides in the place of those of the same key, or else at the end.
-        without: keys of overrides, or other words, to leave out.
+        without: keys of overrides, or other arguments, to leave out.
         flags: flags to add behind the verb.
     """
     by_key = {key_of(change): change for change in changes}
     verb, *others = _typed or otherwise.split()
-    kept = [by_key.pop(key_of(word), word) for word in others if key_of(word) not in (*without, *flags)]
+    kept = [by_key.pop(key_of(argument), argument) for argument in others if key_of(argument) not in (*without, *flags)]
     return shell_command("lra", verb, *flags, *kept, *by_key.values())
 
 
@@ -101,25 +101,29 @@ def typed_overrides(*keys: str) -> list[str]:
     A key with a dot at its end, such as `task.`, stands for all options of that group.
     """
     groups = tuple(key for key in keys if key.endswith("."))
-    return [word for word in _typed if "=" in word and (key_of(word) in keys or key_of(word).startswith(groups))]
+    return [
+        argument
+        for argument in _typed
+        if "=" in argument and (key_of(argument) in keys or key_of(argument).startswith(groups))
+    ]
 
 
-def is_typed(*words: str) -> bool:
-    """Tell whether one of some words was typed as it stands, such as `-m`."""
-    return any(word in _typed for word in words)
+def is_typed(*arguments: str) -> bool:
+    """Tell whether one of some arguments was typed as it stands, such as `-m`."""
+    return any(argument in _typed for argument in arguments)
 
 
 def typed_config_dirs() -> list[str]:
-    """The typed words that name folders of the user's own settings, for a command of any other verb."""
+    """The typed arguments that name folders of the user's own settings, for a command of any other verb."""
     kept = []
-    for word, next_word in pairwise([*_typed, ""]):
-        if word in CONFIG_DIR_FLAGS:
-            kept += [word, next_word]
-        elif key_of(word) in (*CONFIG_DIR_FLAGS, "hydra.searchpath"):
-            kept.append(word)
+    for argument, next_argument in pairwise([*_typed, ""]):
+        if argument in CONFIG_DIR_FLAGS:
+            kept += [argument, next_argument]
+        elif key_of(argument) in (*CONFIG_DIR_FLAGS, "hydra.searchpath"):
+            kept.append(argument)
     return kept
 
 
-def key_of(word: str) -> str:
-    """The key of an override, without the sign of an addition or deletion; of another word, the word."""
-    return word.lstrip("+~").partition("=")[0]
+def key_of(argument: str) -> str:
+    """The key of an override, without the sign of an addition or deletion; of another argument, the argument."""
+    return argument.lstrip("+~").partition("=")[0]

@@ -195,6 +195,6 @@ def stop(children: Iterable[Child]) -> None:
             child.join(STOP_SECONDS)
 
 
-def python_module(module: str, *words: str) -> tuple[str, ...]:
+def python_module(module: str, *arguments: str) -> tuple[str, ...]:
     """Return the command that runs an installed module with some arguments in a process of its own."""
-    return (sys.executable, "-P", "-m", module, *words)
+    return (sys.executable, "-P", "-m", module, *arguments)

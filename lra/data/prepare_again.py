@@ -18,7 +18,7 @@ def prepare_command(folder: Path, *changes: str) -> str:
         changes: overrides in place of typed ones of the same key, or in addition.
     """
     changed = set(map(key_of, changes))
-    kept = [word for word in typed_overrides(*KEPT) if key_of(word) not in changed]
+    kept = [text for text in typed_overrides(*KEPT) if key_of(text) not in changed]
     place, named = folder.parent.parent, {*changed, *map(key_of, kept)}
     if place.name == STORES and "paths.data" not in named and place.parent.resolve() != data_dir().resolve():
         kept.append(override("paths.data", place.parent))

@@ -43,21 +43,21 @@ def check_request(manifest: Manifest, folder: Path, settings: dict[str, Any], so
         line = f"{folder} was made with {key}={was.get(key)}, but {key}={now.get(key)} is asked for; {remedy}"
         raise UserError(line, kind="other_data", key=key, value=now.get(key), right=was.get(key))
     if source in SOURCE_KEYWORDS:
-        _check_word(manifest, folder, source, remedy)
+        _check_keyword(manifest, folder, source, remedy)
     else:
         _check_path(manifest, folder, source, remedy)
 
 
-def _check_word(manifest: Manifest, folder: Path, word: str, remedy: str) -> None:
-    """Refuse a store that is not of what a word stands for; `auto` is whatever the store was made of."""
+def _check_keyword(manifest: Manifest, folder: Path, keyword: str, remedy: str) -> None:
+    """Refuse a store that is not of what a keyword stands for; `auto` is whatever the store was made of."""
     facts, origin = manifest.get("source", {}), manifest["origin"]
-    if word == AUTO:
+    if keyword == AUTO:
         if origin == "own" and "path" in facts:
             _check_unchanged(manifest, folder, Path(facts["path"]), remedy)
         return
-    is_of_a_path = "path" in facts and word != "download"
-    if word != manifest["asked"]["source"] and (origin != ORIGIN_OF[word] or is_of_a_path):
-        raise _other_source(manifest, folder, word, remedy)
+    is_of_a_path = "path" in facts and keyword != "download"
+    if keyword != manifest["asked"]["source"] and (origin != ORIGIN_OF[keyword] or is_of_a_path):
+        raise _other_source(manifest, folder, keyword, remedy)
 
 
 def _check_path(manifest: Manifest, folder: Path, typed: str, remedy: str) -> None:

@@ -18,7 +18,7 @@ def flatten(settings: Mapping[str, object], prefix: str = "") -> FlatSettings:
     `=protocol.pinv_start`. So a change of both is shown as one difference.
     """
     leaves = {key: value_text(value) for key, value in _leaves(settings, prefix)}
-    return {key: _echo(key, leaves) or word for key, word in leaves.items()}
+    return {key: _echo(key, leaves) or text for key, text in leaves.items()}
 
 
 def flat_keys(settings: Mapping[str, object]) -> set[str]:

@@ -1,4 +1,4 @@
-"""Run one command in Hydra's application, with the configuration that was composed to check its words."""
+"""Run one command in Hydra's application, with the configuration that was composed to check its overrides."""
 
 from argparse import Namespace
 from collections.abc import Callable, Iterator, Sequence
@@ -23,13 +23,15 @@ ONE_RUN_FLAGS = ("--cfg", "-c", "--info", "-i")  # Hydra's flags that print some
 PRINTING = {"cfg", "package", "resolve"}  # names of Hydra's flags that print the configuration
 
 
-def run_composed(verb: str, flags: Sequence[str], words: Sequence[str], run: Callable[[DictConfig], object]) -> bool:
+def run_composed(
+    verb: str, flags: Sequence[str], overrides: Sequence[str], run: Callable[[DictConfig], object]
+) -> bool:
     """Do what `hydra.main` does with one run, or with `--cfg`, without composing twice more.
 
     Args:
         verb: the verb, which names the configuration.
         flags: Hydra's flags with their values.
-        words: the overrides.
+        overrides: as typed.
         run: is called with the configuration.
 
     Returns:
@@ -38,10 +40,10 @@ def run_composed(verb: str, flags: Sequence[str], words: Sequence[str], run: Cal
     arguments = read_flags(flags, verb)
     given = {name for name, value in vars(arguments).items() if value}
     prints_only = "cfg" in given and given <= PRINTING
-    of_hydra = any(word.lstrip("+~").startswith(("hydra.", "hydra/")) for word in words)
+    of_hydra = any(override.lstrip("+~").startswith(("hydra.", "hydra/")) for override in overrides)
     if of_hydra or (given and not prints_only):
         return False
-    composed = load_config(verb, words, with_hydra=True)
+    composed = load_config(verb, overrides, with_hydra=True)
     if composed.hydra.mode is RunMode.MULTIRUN:  # of a sweep's file
         return False
     application = _Composed.create_main_hydra2(verb, create_config_search_path(str(CONF)))
@@ -49,21 +51,21 @@ def run_composed(verb: str, flags: Sequence[str], words: Sequence[str], run: Cal
     application.composed = composed
     try:
         if prints_only:
-            application.show_cfg(verb, list(words), arguments.cfg, arguments.package, arguments.resolve)
+            application.show_cfg(verb, list(overrides), arguments.cfg, arguments.package, arguments.resolve)
         else:
-            application.run(verb, run, list(words))
+            application.run(verb, run, list(overrides))
     finally:
         GlobalHydra.instance().clear()
     return True
 
 
 @contextmanager
-def no_hydra_folder_if_refused(verb: str, words: Sequence[str]) -> Iterator[None]:
+def no_hydra_folder_if_refused(verb: str, overrides: Sequence[str]) -> Iterator[None]:
     """Delete the folder that Hydra makes for one run, `hydra.run.dir`, if the run is refused in this context.
 
     Only a new folder that holds nothing but Hydra's own files is deleted, and those above it that are new and empty.
     """
-    of_hydra = load_config(verb, words, with_hydra=True).hydra
+    of_hydra = load_config(verb, overrides, with_hydra=True).hydra
     place = Path(of_hydra.run.dir).absolute()
     there_before = {folder for folder in (place, *place.parents) if folder.exists()}
     try:

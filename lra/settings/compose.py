@@ -62,18 +62,18 @@ def load_config(name: str, overrides: Sequence[str] = (), *, with_hydra: bool = 
     """Compose the configuration that `lra NAME OVERRIDES` would use, with the `hydra` node if `with_hydra`.
 
     Only the overrides that choose files need Hydra to compose; the values are then set in a copy, as Hydra sets them.
-    So one command composes once for the check of its words, for its own settings and for its cells.
+    So one command composes once for the check of its overrides, for its own settings and for its cells.
     """
     parsed = OverridesParser.create().parse_overrides(list(overrides))
     if not with_hydra:
-        parsed = [word for word in parsed if word.is_sweep_override() or not word.is_hydra_override()]
+        parsed = [each for each in parsed if each.is_sweep_override() or not each.is_hydra_override()]
     groups, files = conf_groups(), users_conf_files()
-    values = [word for word in parsed if not _needs_composing(word, groups)]
-    cfg = _compose(name, _in_one_order(word for word in parsed if word not in values), with_hydra, files)
+    values = [each for each in parsed if not _needs_composing(each, groups)]
+    cfg = _compose(name, _in_one_order(each for each in parsed if each not in values), with_hydra, files)
     cfg = cfg.copy()
     ConfigLoaderImpl._apply_overrides_to_config(values, cfg)
     if with_hydra:
-        cfg.hydra.overrides.task.extend([word.input_line for word in values])
+        cfg.hydra.overrides.task.extend([each.input_line for each in values])
     return cfg
 
 
@@ -83,20 +83,20 @@ def default_choice(group: str) -> str:
     return next(str(entry[group]) for entry in defaults if group in entry)
 
 
-def _needs_composing(word: Override, groups: Collection[str]) -> bool:
+def _needs_composing(parsed: Override, groups: Collection[str]) -> bool:
     """Tell whether an override may choose a file; sweeps too, which Hydra refuses."""
     return (
-        word.is_sweep_override()
-        or word.is_hydra_override()
-        or word.package is not None
-        or (word.key_or_group in groups and not isinstance(word.value(), dict))
+        parsed.is_sweep_override()
+        or parsed.is_hydra_override()
+        or parsed.package is not None
+        or (parsed.key_or_group in groups and not isinstance(parsed.value(), dict))
     )
 
 
 def _in_one_order(parsed: Iterable[Override]) -> tuple[str, ...]:
     """Sort the choices of groups by key, so that the same choices are composed once; additions keep their order."""
-    ordered = sorted(parsed, key=lambda word: word.key_or_group if word.type is OverrideType.CHANGE else "~")
-    return tuple(str(word.input_line) for word in ordered)
+    ordered = sorted(parsed, key=lambda each: each.key_or_group if each.type is OverrideType.CHANGE else "~")
+    return tuple(str(each.input_line) for each in ordered)
 
 
 @functools.cache

@@ -16,26 +16,26 @@ from lra.types import UserError
 SEARCH_PATH = re.compile(r"\+{0,2}hydra\.searchpath=\[(.*)\]")
 
 
-def split_config_dirs(words: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Split typed words into those for Hydra and the configuration folders that the others name.
+def split_config_dirs(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Split typed arguments into those for Hydra and the configuration folders that the others name.
 
     Raises:
         UserError: for a flag without a folder, and for a package that is not installed.
     """
     others, folders = [], []
-    rest = iter(words)
-    for word in rest:
-        flag, has_value, value = word.partition("=")
-        search = SEARCH_PATH.fullmatch(word)
+    rest = iter(arguments)
+    for argument in rest:
+        flag, has_value, value = argument.partition("=")
+        search = SEARCH_PATH.fullmatch(argument)
         if flag in CONFIG_DIR_FLAGS:
             folder = value if has_value else next(rest, "")
             if not folder:
-                raise UserError(f"{word} needs a folder that holds GROUP/NAME.yaml; type {flag} FOLDER")
+                raise UserError(f"{argument} needs a folder that holds GROUP/NAME.yaml; type {flag} FOLDER")
             folders.append(folder)
         elif search:
             folders += [_place(part.strip().strip("'\"")) for part in search[1].split(",") if part.strip()]
         else:
-            others.append(word)
+            others.append(argument)
     return others, folders
 
 

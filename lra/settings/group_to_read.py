@@ -1,4 +1,4 @@
-"""The run group that a command reads: found among words, wherever it lies, or an error that says which there are."""
+"""The run group that a command reads: found among overrides, wherever it lies, or an error that says what there is."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,7 +13,7 @@ from lra.types import UserError
 MOST_OFFERED = 6  # groups that an error offers
 
 
-def with_group_found(words: Sequence[str]) -> list[str]:
+def with_group_found(overrides: Sequence[str]) -> list[str]:
     """Replace `run_group=`, in overrides, by where it was found: `paths.runs=FOLDER run_group=NAME`.
 
     So a command that reads records takes the path of a file or folder, and the project's published records from
@@ -22,9 +22,9 @@ def with_group_found(words: Sequence[str]) -> list[str]:
     Raises:
         UserError: for what can only be a path, and is none of a file or folder.
     """
-    typed, runs = typed_text("run_group", words), folder_of_runs(words)
+    typed, runs = typed_text("run_group", overrides), folder_of_runs(overrides)
     if typed is None:
-        return list(words)
+        return list(overrides)
     group = find_group(runs, typed)
     if is_path(typed) and not group.place.exists():
         names = [override("run_group", name) for name in nearest_groups(runs, typed)]
@@ -33,19 +33,19 @@ def with_group_found(words: Sequence[str]) -> list[str]:
         line += f" {shell_word(right)}"
         raise UserError(line, kind="missing_file", key="run_group", value=typed, right=right)
     if group == (runs, typed):
-        return list(words)
-    others = [word for word in words if key_of(word) not in ("run_group", "paths.runs")]
+        return list(overrides)
+    others = [text for text in overrides if key_of(text) not in ("run_group", "paths.runs")]
     return [*others, override("paths.runs", group.runs), override("run_group", group.name)]
 
 
-def folder_of_runs(words: Sequence[str]) -> Path:
+def folder_of_runs(overrides: Sequence[str]) -> Path:
     """The folder of runs of a command with these overrides."""
-    return Path(typed_text("paths.runs", words) or runs_dir()).expanduser().resolve()
+    return Path(typed_text("paths.runs", overrides) or runs_dir()).expanduser().resolve()
 
 
-def typed_text(key: str, words: Sequence[str]) -> str | None:
+def typed_text(key: str, overrides: Sequence[str]) -> str | None:
     """The text that the last override of this key gives it; None if there is none, or it gives several, or a number."""
-    typed = [word for word in words if word.startswith(f"{key}=")]
+    typed = [text for text in overrides if text.startswith(f"{key}=")]
     values = values_of(read_override(typed[-1])) if typed else []
     return values[0] if len(values) == 1 and isinstance(values[0], str) else None
 
@@ -54,7 +54,7 @@ def no_records(verb: str, place: Path, *, troubles: Sequence[str] = ()) -> UserE
     """The error for a run group without a record; it offers commands with the user's groups that have some.
 
     Args:
-        verb: the command, with the words behind it, as for `typed_command`.
+        verb: the command, with the subcommand behind it, as for `typed_command`.
         place: the group's folder or file.
         troubles: a line for each record in it that is broken.
     """

@@ -159,9 +159,9 @@ OTHER_VERBS: Mapping[str, tuple[str, ...]] = {
 }
 
 
-def verb_meant(word: str) -> str | None:
+def verb_meant(name: str) -> str | None:
     """What is typed here for a verb of other programs."""
-    return next((verb for verb, words in OTHER_VERBS.items() if word in words), None)
+    return next((verb for verb, names in OTHER_VERBS.items() if name in names), None)
 
 
 def meant_by_other_words(key: str, known: Iterable[str]) -> list[str]:
@@ -179,15 +179,15 @@ def meant_by_other_words(key: str, known: Iterable[str]) -> list[str]:
 def called_so(key: str, known: Iterable[str]) -> list[str]:
     """List those options that other programs call by the last part of a key."""
     by_name = {OF_A_SIZE.sub("task.data.", other): other for other in known}
-    return [by_name[other] for other, words in OTHER_WORDS.items() if other in by_name and last_part(key) in words]
+    return [by_name[other] for other, names in OTHER_WORDS.items() if other in by_name and last_part(key) in names]
 
 
 def meant_by_letters(key: str, known: Iterable[str]) -> str | None:
     """Find the option whose last part is most like that of an unknown one, or that is called like that elsewhere."""
-    if any(last_part(key) in words for words in (*OTHER_WORDS.values(), *PHRASES.values())):
+    if any(last_part(key) in names for names in (*OTHER_WORDS.values(), *PHRASES.values())):
         return None  # not mistyped: it is a word for something that is not there
     ours = {last_part(other): other for other in reversed(list(known))}
-    theirs = {word: other for other, words in OTHER_WORDS.items() if other in ours.values() for word in words}
+    theirs = {name: other for other, names in OTHER_WORDS.items() if other in ours.values() for name in names}
     for names, least in ((ours, ALIKE_ANYWHERE), (theirs, ALIKE_ELSEWHERE)):
         near = get_close_matches(last_part(key), names, n=1, cutoff=least)
         if near:
@@ -197,7 +197,7 @@ def meant_by_letters(key: str, known: Iterable[str]) -> str | None:
 
 def phrase_for(key: str) -> str | None:
     """What to type for an unknown option that no single one of ours says."""
-    return next((phrase for phrase, words in PHRASES.items() if last_part(key) in words), None)
+    return next((phrase for phrase, names in PHRASES.items() if last_part(key) in names), None)
 
 
 def last_part(key: str) -> str:
@@ -210,12 +210,12 @@ def with_typed_value(key: str, value: str | None) -> str:
     return key if value is None else shell_word(f"{key}={value}")
 
 
-def without_hyphens(words: Sequence[str]) -> str | None:
+def without_hyphens(arguments: Sequence[str]) -> str | None:
     """Read `--task listops` and `--task=listops` as `task=listops`; None where no flag begins with two hyphens."""
-    for place, word in enumerate(words):
-        if word.startswith("--"):
-            name, sign, value = word[2:].partition("=")
-            following = words[place + 1] if place + 1 < len(words) else None
+    for place, argument in enumerate(arguments):
+        if argument.startswith("--"):
+            name, sign, value = argument[2:].partition("=")
+            following = arguments[place + 1] if place + 1 < len(arguments) else None
             takes_next = not sign and following is not None and "=" not in following and not following.startswith("-")
             return f"{name.replace('-', '_')}={following if takes_next else value if sign else 'true'}"
     return None

@@ -17,7 +17,7 @@ from lra.settings.declared import names_in
 from lra.types import UserError
 
 SWEEP = re.compile(r"(tag|interval|choice|range)\(")
-FIRST_OPTION = {  # what a word without a key is probably meant for
+FIRST_OPTION = {  # what a text without a key is probably meant for
     **dict.fromkeys(("evaluate", "diagnose", "export"), "run"),
     **dict.fromkeys(("report", "publish"), "run_group"),
     "check": "attention",
@@ -25,30 +25,30 @@ FIRST_OPTION = {  # what a word without a key is probably meant for
 TIMES = "times"  # tag of an interval, or of choices, whose numbers are factors of the value that a run has without
 
 
-def read_override(word: str, verb: str = "train") -> Override:
+def read_override(text: str, verb: str = "train") -> Override:
     """Read an override as Hydra does.
 
     Raises:
         UserError: for what is none, with what to type; `verb` is named in the example.
     """
-    if "=" not in word and not word.startswith("~"):
+    if "=" not in text and not text.startswith("~"):
         choices, taken = conf_choices(), names_in(verb)
-        groups = (group for group in NAMED_GROUPS if group in taken and word in choices[group])
+        groups = (group for group in NAMED_GROUPS if group in taken and text in choices[group])
         key = next(groups, FIRST_OPTION.get(verb))
         if key is not None:
-            advice = f"type: {typed_command(verb, override(key, word), without=[word])}"
+            advice = f"type: {typed_command(verb, override(key, text), without=[text])}"
         elif "task" in taken:
-            advice = f"as in: {typed_command(verb, 'task=listops', without=[word])}"
+            advice = f"as in: {typed_command(verb, 'task=listops', without=[text])}"
         else:
             advice = f"see: lra {verb} --help"
-        line = f"{word!r} is no override; overrides are key=value, {advice}"
-        raise UserError(line, kind="unknown_option", key=word, right=key)
+        line = f"{text!r} is no override; overrides are key=value, {advice}"
+        raise UserError(line, kind="unknown_option", key=text, right=key)
     try:
-        return OverridesParser.create().parse_override(word)
+        return OverridesParser.create().parse_override(text)
     except HydraException as error:
-        if "…" in word:
-            raise UserError(f"{word}: … stands for what you fill in; lra show runs lists the runs") from error
-        key, value = word.split("=", 1)
+        if "…" in text:
+            raise UserError(f"{text}: … stands for what you fill in; lra show runs lists the runs") from error
+        key, value = text.split("=", 1)
         options: object = None
         with suppress(ValueError, SyntaxError):  # a dictionary as Python writes it, and so W&B's agents
             options = literal_eval(value)
@@ -56,33 +56,33 @@ def read_override(word: str, verb: str = "train") -> Override:
             raise group_of_options(key, options) from error
         if SWEEP.match(value):
             interval = shell_word(f"{key}=interval(1e-4, 1e-2)")
-            line = f"{word} cannot be read; an interval is {interval}, and choices are {key}=a,b"
+            line = f"{text} cannot be read; an interval is {interval}, and choices are {key}=a,b"
             raise UserError(line, kind="wrong_value", key=key, value=value) from error
         right = shell_word(override(key, value))
-        line = f"{word} cannot be read; a value with special characters is put in quotes: type {right}"
+        line = f"{text} cannot be read; a value with special characters is put in quotes: type {right}"
         raise UserError(line, kind="wrong_value", key=key, value=value, right=right) from error
 
 
-def values_of(override: Override) -> list[object]:
+def values_of(parsed: Override) -> list[object]:
     """List the values of an override; of an interval the two ends; of factors none, because they are no values."""
-    value = override.value()
+    value = parsed.value()
     if isinstance(value, IntervalSweep | ChoiceSweep) and TIMES in value.tags:
         return []
     if isinstance(value, IntervalSweep):
         return [value.start, value.end]
-    values = override.sweep_iterator() if override.is_sweep_override() else [value]
+    values = parsed.sweep_iterator() if parsed.is_sweep_override() else [value]
     return [each.text if isinstance(each, QuotedString) else each for each in values]
 
 
-def with_value(override: Override, value: object) -> str:
+def with_value(parsed: Override, value: object) -> str:
     """Write the override with one of several values; as it was typed if it has but one."""
-    several = override.is_sweep_override()
-    return f"{override.get_key_element()}={as_typed(value)}" if several else str(override.input_line)
+    several = parsed.is_sweep_override()
+    return f"{parsed.get_key_element()}={as_typed(value)}" if several else str(parsed.input_line)
 
 
-def words_of(override: Override) -> list[str]:
+def split_by_value(parsed: Override) -> list[str]:
     """Write the override with each of its values: `attention=full`, `attention=nystrom`."""
-    return [with_value(override, value) for value in values_of(override)]
+    return [with_value(parsed, value) for value in values_of(parsed)]
 
 
 def as_text(typed: Override) -> str:

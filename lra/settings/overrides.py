@@ -17,7 +17,7 @@ from lra.settings.environment_values import is_from_environment, with_environmen
 from lra.settings.method import ATTENTION
 from lra.settings.option_groups import EXAMPLES, GROUPS
 from lra.settings.other_words import called_so, last_part
-from lra.settings.override_values import as_text, group_of_options, read_override, values_of, with_value, words_of
+from lra.settings.override_values import as_text, group_of_options, read_override, split_by_value, values_of, with_value
 from lra.settings.unknown_option import fits, nearest, not_installed, unknown_option
 from lra.settings.unused_options import refuse_unused
 from lra.types import UserError
@@ -54,18 +54,18 @@ def check_overrides(
         for another setting is put in place.
 
     Raises:
-        UserError: for a wrong word, with the most similar correct one.
+        UserError: for a wrong override, with the most similar correct one.
     """
-    typed = [read_override(word, verb) for word in overrides if not word.startswith("-")]
+    typed = [read_override(text, verb) for text in overrides if not text.startswith("-")]
     names = conf_choices()
     for place, each in enumerate(typed):
         if each.key_or_group in names and is_from_environment(each):
             typed[place] = with_environment(each, verb)
-    words = {each.input_line: str(each.input_line) for each in typed}
+    rewritten = {each.input_line: str(each.input_line) for each in typed}
     several = next((each for each in typed if each.is_sweep_override()), None)
     if several and not sweep:
         raise _several_values(several, verb)
-    typed = [each for each in typed if not _is_left_out(verb, each)]  # Hydra would refuse the word
+    typed = [each for each in typed if not _is_left_out(verb, each)]  # Hydra would refuse the override
     varied = _varied(typed)
     groups = [each for each in typed if each.key_or_group in names and not each.is_delete()]
     _check_groups(verb, groups, own)
@@ -78,7 +78,9 @@ def check_overrides(
     added = [each for each in settings if not any(each.key_or_group in run.keys for run in runs)]
     first = [each for each in settings if each in added or each.key_or_group in runs[0].keys]
     # With the changed options; only where one is added, because a wrong value may not be composed.
-    whole = load_config(verb, [word for each in (*groups, *first) for word in words_of(each)[:1]]) if added else None
+    whole = (
+        load_config(verb, [text for each in (*groups, *first) for text in split_by_value(each)[:1]]) if added else None
+    )
     to_check: list[tuple[Override, object, object, object]] = []
     for each in (each for each in settings if not each.is_delete()):
         key = each.key_or_group
@@ -90,10 +92,10 @@ def check_overrides(
             in_place = with_environment(each, verb)
             if in_place.is_sweep_override() and not sweep:
                 raise _several_values(in_place, verb)
-            words[each.input_line], values = str(in_place.input_line), values_of(in_place)
+            rewritten[each.input_line], values = str(in_place.input_line), values_of(in_place)
         values = [value for value in values if "${" not in str(value)]  # checked when it is known
         if kind in TEXTS:
-            words[each.input_line] = as_text(each)
+            rewritten[each.input_line] = as_text(each)
             values = [value for value in values if not isinstance(value, int | float)]
         to_check += [(each, value, kind, default) for value in values]
     for each, value, kind, default in to_check:
@@ -101,8 +103,8 @@ def check_overrides(
             raise _wrong_value(each, value, kind, default, runs[0].cfg)
     if classes and not any(each.input_line == ONE_OF_SEVERAL for each in typed):
         refuse_unused(verb, [each for each in settings if each in typed], groups, settings, runs[0].cfg)
-    flags = [word for word in overrides if word.startswith("-")]
-    return [*flags, *(words[each.input_line] for each in typed)]
+    flags = [flag for flag in overrides if flag.startswith("-")]
+    return [*flags, *(rewritten[each.input_line] for each in typed)]
 
 
 def _several_values(several: Override, verb: str) -> UserError:
@@ -134,7 +136,7 @@ def _wrong_value(typed: Override, value: object, kind: object, default: object, 
 
 
 def _is_left_out(verb: str, typed: Override) -> bool:
-    """Tell whether a word says that a config group is null, and without the word it is."""
+    """Tell whether an override says that a config group is null, and without the override it is."""
     if values_of(typed) != [None] or typed.type is not OverrideType.CHANGE:
         return False
     chosen = load_config(verb, with_hydra=True).hydra.runtime.choices
@@ -179,18 +181,18 @@ def _runs(verb: str, groups: list[Override], settings: list[Override]) -> list[R
     Raises:
         UserError: for an option that some choices have and others lack.
     """
-    axes = {each.key_or_group: words_of(each) for each in groups}
-    runs = [_composed(verb, [words[0] for words in axes.values()])]
-    for group in (group for group, words in axes.items() if len(words) > 1):
+    axes = {each.key_or_group: split_by_value(each) for each in groups}
+    runs = [_composed(verb, [alternatives[0] for alternatives in axes.values()])]
+    for group in (group for group, alternatives in axes.items() if len(alternatives) > 1):
         changed = [each for each in settings if each.key_or_group.startswith(f"{group}.") and each.type in CHANGES]
         if not changed:
             continue
-        beside = [words[0] for name, words in axes.items() if name != group]
-        choices = {word: _composed(verb, [*beside, word]) for word in axes[group]}
+        beside = [alternatives[0] for name, alternatives in axes.items() if name != group]
+        choices = {choice: _composed(verb, [*beside, choice]) for choice in axes[group]}
         runs += choices.values()
         choices.pop(ANY_ATTENTION, None)
         for each in changed:
-            lacking = [word for word, run in choices.items() if each.key_or_group not in run.keys]
+            lacking = [choice for choice, run in choices.items() if each.key_or_group not in run.keys]
             if 0 < len(lacking) < len(choices):
                 leave = f"leave {', '.join(lacking)} or {each.input_line} out"
                 cfg = choices[lacking[0]].cfg
@@ -199,8 +201,8 @@ def _runs(verb: str, groups: list[Override], settings: list[Override]) -> list[R
     return runs
 
 
-def _composed(verb: str, words: list[str]) -> Run:
-    cfg = load_config(verb, words)
+def _composed(verb: str, overrides: list[str]) -> Run:
+    cfg = load_config(verb, overrides)
     return Run(cfg, frozenset(keys_of(cfg)))
 
 
@@ -208,26 +210,26 @@ def _check_key(
     typed: Override, runs: Sequence[Run], names: Mapping[str, list[str]], verb: str, own: Sequence[str]
 ) -> None:
     """Refuse an option that is not there, the addition of one that is, and what would have no effect."""
-    cfg, word, key = runs[0].cfg, str(typed.input_line), typed.key_or_group
+    cfg, text, key = runs[0].cfg, str(typed.input_line), typed.key_or_group
     group, _, name = key.rpartition(".")
     data = OmegaConf.select(cfg, "task.data") or {}
     if not any(key in run.keys for run in runs):
         if not typed.is_add() and not typed.is_force_add():
             options = group_options(cfg, group, classes=False, verb=verb)
-            raise unknown_option(key, cfg, options, verb=verb, value=word.partition("=")[2] or None, own=own)
+            raise unknown_option(key, cfg, options, verb=verb, value=text.partition("=")[2] or None, own=own)
     elif typed.is_delete():
         if not _is_removable(key, runs):
             right = f"{key}.{TARGET}=CLASS" if class_of(cfg, key) else f"{key}=VALUE"
-            line = f"{word} takes away an option that every run needs; to change it type {right}"
+            line = f"{text} takes away an option that every run needs; to change it type {right}"
             raise UserError(line, kind="needed", key=key, right=right)
     elif typed.is_add():
-        right = shell_word(word.lstrip("+"))
-        line = f"{word} adds an option that is there already; to change it type {right}"
+        right = shell_word(text.lstrip("+"))
+        line = f"{text} adds an option that is there already; to change it type {right}"
         raise UserError(line, kind="there_already", key=key, right=right)
     elif "" in values_of(typed) and not group and key != "what":  # as a path it would be the current folder
         raise UserError(f"{key}= is empty; type a value, or leave it out", kind="empty", key=key)
     elif group == "task" and name in data and data[name] != cfg.task[name]:
-        line = f"{word} has no effect at size={cfg.size.name}, whose {name} is {data[name]}"
+        line = f"{text} has no effect at size={cfg.size.name}, whose {name} is {data[name]}"
         raise UserError(f"{line}; leave it out, or choose size=full", kind="no_effect", key=key)
     elif name == "name" and group in names:  # the record would then have the name of another
         wrong = [value for value in map(str, values_of(typed)) if value in names[group] and value != cfg[group].name]
@@ -280,7 +282,7 @@ def check_mixer(overrides: list[str]) -> None:
     Raises:
         UserError: when both are typed.
     """
-    typed = [read_override(word) for word in overrides if "=" in word and not word.startswith("-")]
+    typed = [read_override(text) for text in overrides if "=" in text and not text.startswith("-")]
     mixers = [str(value) for each in typed if each.key_or_group == "mixer" for value in values_of(each)]
     silent = {"mixer": ATTENTION in mixers, ATTENTION: bool({*mixers} - {ATTENTION})}
     for each in typed:

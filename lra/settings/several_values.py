@@ -12,13 +12,13 @@ from lra.settings.method import ATTENTION
 ALL = "all"  # in place of a name: every name of the group
 
 
-def one_by_one(word: str) -> list[str]:
+def one_by_one(override: str) -> list[str]:
     """Split an override with several values: `seed=0,1` into `seed=0` and `seed=1`."""
-    override = OverridesParser.create().parse_override(word)
-    if not override.is_sweep_override():
-        return [word]
-    key = word.split("=")[0]  # with its `+`
-    return [f"{key}={value}" for value in override.sweep_string_iterator()]
+    parsed = OverridesParser.create().parse_override(override)
+    if not parsed.is_sweep_override():
+        return [override]
+    key = override.split("=")[0]  # with its `+`
+    return [f"{key}={value}" for value in parsed.sweep_string_iterator()]
 
 
 def spell_out_all(sweep: str, overrides: Sequence[str]) -> list[str]:
@@ -27,8 +27,8 @@ def spell_out_all(sweep: str, overrides: Sequence[str]) -> list[str]:
     `attention=all` is every attention and, unless mixers are typed too, every other mixer.
     """
     asked = [group for group in ("task", ATTENTION, "mixer") if f"{group}={ALL}" in overrides]
-    others = [word for word in overrides if word not in {f"{group}={ALL}" for group in asked}]
-    if ATTENTION in asked and not any(word.startswith("mixer=") for word in overrides):
+    others = [override for override in overrides if override not in {f"{group}={ALL}" for group in asked}]
+    if ATTENTION in asked and not any(override.startswith("mixer=") for override in overrides):
         asked.append("mixer")
     return [*others, *(f"{group}={','.join(_all_names(sweep, group))}" for group in asked)]
 
@@ -43,19 +43,19 @@ def varied_and_fixed(sweep: str, overrides: Sequence[str]) -> tuple[dict[str, st
     """Split what a sweep's file and the user set into what is varied, as typed by key, and overrides of every cell."""
     params = sweep_params(sweep)
     fixed = [f"sweep={sweep}", "hydra.mode=RUN"]
-    for override in OverridesParser.create().parse_overrides(list(overrides)):
-        if override.is_sweep_override() or override.key_or_group in (*params, "mixer", "budget"):
-            key, values = str(override.input_line).split("=", 1)  # the key with its `+`
+    for parsed in OverridesParser.create().parse_overrides(list(overrides)):
+        if parsed.is_sweep_override() or parsed.key_or_group in (*params, "mixer", "budget"):
+            key, values = str(parsed.input_line).split("=", 1)  # the key with its `+`
             params[key] = values
         else:
-            fixed.append(str(override.input_line))
+            fixed.append(str(parsed.input_line))
     return params, fixed
 
 
 def mixers_beside_attentions(varied: Mapping[str, str], overrides: Sequence[str]) -> dict[str, str]:
     """Add self-attention to the mixers that are varied, where the user has typed attentions too."""
     params = dict(varied)
-    if "mixer" in params and any(word.startswith(("attention=", "attention.")) for word in overrides):
+    if "mixer" in params and any(override.startswith(("attention=", "attention.")) for override in overrides):
         params["mixer"] = f"{ATTENTION},{params['mixer']}"
     return params
 
@@ -65,7 +65,7 @@ def combined(varied: Mapping[str, str], fixed: Sequence[str]) -> list[tuple[str,
     axes = [one_by_one(f"{key}={values}") for key, values in varied.items()]
     runs: dict[tuple[str, ...], None] = {}  # no two alike
     for chosen in itertools.product(*axes):
-        groups_first = sorted(chosen, key=lambda word: "." in word.split("=")[0])
+        groups_first = sorted(chosen, key=lambda override: "." in override.split("=")[0])
         runs[tuple(_without_ineffective([*fixed, *groups_first]))] = None
     return list(runs)
 
@@ -75,13 +75,13 @@ def _without_ineffective(overrides: list[str]) -> list[str]:
 
     Otherwise a mixer would be run once for each attention.
     """
-    mixer = next((word.split("=")[1] for word in overrides if word.startswith("mixer=")), ATTENTION)
+    mixer = next((override.split("=")[1] for override in overrides if override.startswith("mixer=")), ATTENTION)
     if mixer == ATTENTION:
-        return [word for word in overrides if not word.startswith("mixer.")]
-    return [word for word in overrides if not word.startswith(ATTENTION)]
+        return [override for override in overrides if not override.startswith("mixer.")]
+    return [override for override in overrides if not override.startswith(ATTENTION)]
 
 
 def options_in(overrides: Iterable[str]) -> str:
     """Name the options of an attention or a mixer among some overrides, such as ` num_landmarks=16`."""
-    options = [word for word in overrides if word.startswith(("attention.", "mixer."))]
-    return "".join(f" {word.split('.', 1)[1]}" for word in options)
+    options = [override for override in overrides if override.startswith(("attention.", "mixer."))]
+    return "".join(f" {override.split('.', 1)[1]}" for override in options)

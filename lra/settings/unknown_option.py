@@ -198,22 +198,22 @@ def unknown_flag(flags: Sequence[str], verb: str, trouble: str, cfg: DictConfig,
     """The error for `--task listops`, which is typed `task=listops`, and for what is no flag of any program.
 
     Args:
-        flags: the words from the flag on.
+        flags: the arguments from the flag on.
         verb: the verb that was typed.
         trouble: what is wrong with the flag.
         cfg: the configuration of the verb, or of its runs.
         own: as in `unknown_option`.
     """
-    word = without_hyphens(flags)
+    override = without_hyphens(flags)
     right = None
-    if word is not None:
-        key, _, value = word.partition("=")
+    if override is not None:
+        key, _, value = override.partition("=")
         known = [*own, *_keys_to_type(cfg)]
         meant = key if key in known else _by_other_words(key, cfg, known, value) or meant_by_letters(key, known)
         right = meant and with_typed_value(meant, value)
         phrase = None if right else _phrase_hint(key, cfg)
         advice = phrase or (right and f"type {right}, without hyphens")
-    line = f"{trouble}; {(word and advice) or f'lra {verb} --help shows what there is'}"
+    line = f"{trouble}; {(override and advice) or f'lra {verb} --help shows what there is'}"
     return UserError(line, kind="unknown_option", key=" ".join(flags), right=right)
 
 
@@ -226,9 +226,9 @@ def not_installed(group: str, name: str) -> str | None:
     return None
 
 
-def nearest(word: str, known: list[str]) -> str:
-    """What a wrong word was meant to be, or may be."""
-    near = get_close_matches(word, known, n=1, cutoff=ALIKE)
+def nearest(name: str, known: list[str]) -> str:
+    """What a wrong name was meant to be, or may be."""
+    near = get_close_matches(name, known, n=1, cutoff=ALIKE)
     if near:
         return f"did you mean {near[0]}?"
     return f"choose one of {', '.join(known)}" if len(known) <= MOST_LISTED else "no name is like it"

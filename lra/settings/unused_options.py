@@ -16,7 +16,7 @@ from lra.runs.schema import own_model
 from lra.settings.compose import load_config
 from lra.settings.declared import class_of, declares, keys_of
 from lra.settings.option_groups import EFFECTIVE_WITH, EXAMPLES
-from lra.settings.override_values import values_of, words_of
+from lra.settings.override_values import split_by_value, values_of
 from lra.types import UserError
 
 GROUPS = ("attention", "mixer", "model", *EFFECTIVE_WITH)
@@ -74,12 +74,12 @@ def _changes(typed: Override, without: DictConfig) -> bool:
 
 def _runs(verb: str, groups: Sequence[Override], options: Sequence[Override]) -> Iterator[DictConfig]:
     """Compose the configuration of each run, of one seed; an option that a choice lacks is not of that run."""
-    for choices in product(*map(words_of, groups)):
+    for choices in product(*map(split_by_value, groups)):
         keys = {*keys_of(load_config(verb, choices))}
         own = [each for each in options if each.key_or_group in keys or each.type in ADDS]
-        axes = [words_of(each) for each in own if each.key_or_group != "seed"]
-        for words in product(*filter(None, axes)):  # factors of a value are no values
-            yield load_config(verb, [*choices, *words])
+        axes = [split_by_value(each) for each in own if each.key_or_group != "seed"]
+        for combination in product(*filter(None, axes)):  # factors of a value are no values
+            yield load_config(verb, [*choices, *combination])
 
 
 def _unused(typed: Override, cfg: DictConfig, without: DictConfig) -> UserError:

@@ -38,9 +38,9 @@ def protocol_steps_and_size(records: Iterable[Record]) -> str:
     return text if sizes == ["full"] else f"{text}, size={_listed(sizes)}: NOT the benchmark"
 
 
-def _listed(words: list[str]) -> str:
+def _listed(texts: list[str]) -> str:
     """List words as a sentence does: `a, b and c`."""
-    return " and ".join(filter(None, [", ".join(words[:-1]), words[-1]]))
+    return " and ".join(filter(None, [", ".join(texts[:-1]), texts[-1]]))
 
 
 def task_title(task: str, records: Iterable[Record]) -> str:

@@ -37,7 +37,7 @@ UNSET = "unset"  # the value of an option that is recorded only if it is set, fo
 SEARCH_IN_NAMES: tuple[Literal["space", "budget"], ...] = ("space", "budget")
 MOST_NOT_RECORDED = 3  # options that a name lists as not recorded; more are counted
 NUMBER = re.compile(r"([0-9]+(?:\.[0-9]+)?(?:e[+-]?[0-9]+)?)")
-Words = tuple[str, ...]
+Texts = tuple[str, ...]
 Scope = tuple[str, ...]  # a config group and, where its options are compared among some records alone, what they share
 
 
@@ -52,7 +52,7 @@ class _EqualRuns:
     places: list[int]
     first: Record
     options: FlatSettings
-    ignored: Words
+    ignored: Texts
 
 
 class _Usual(NamedTuple):
@@ -82,17 +82,17 @@ def group_by_variant(records: Iterable[Record], *, ignored: tuple[str, ...] = ()
     records = list(records)
     runs = _equal_runs(records, ignored)
     usual = _usual_values(runs)
-    rows: dict[Words, list[_EqualRuns]] = defaultdict(list)
+    rows: dict[Texts, list[_EqualRuns]] = defaultdict(list)
     for run in runs:
         rows[run.first["identity"]["attention"], *_differences(run, usual)].append(run)
-    variants: dict[Words, list[Record]] = defaultdict(list)
-    for words, members in rows.items():
+    variants: dict[Texts, list[Record]] = defaultdict(list)
+    for parts, members in rows.items():
         hashes = _hashes_apart(records, members)
         for place in sorted(place for run in members for place in run.places):
-            variants[*words, *hashes.get(place, ())].append(records[place])
-    short = {words: _name(_counted(words)) for words in variants}
+            variants[*parts, *hashes.get(place, ())].append(records[place])
+    short = {parts: _name(_counted(parts)) for parts in variants}
     times = Counter(short.values())
-    named = {short[words] if times[short[words]] == 1 else _name(words): group for words, group in variants.items()}
+    named = {short[parts] if times[short[parts]] == 1 else _name(parts): group for parts, group in variants.items()}
     return dict(sorted(named.items(), key=lambda item: natural(item[0])))
 
 
@@ -104,7 +104,7 @@ def natural(name: str) -> tuple[list[str | float], str]:
 
 def _equal_runs(records: Sequence[Record], ignored: tuple[str, ...]) -> list[_EqualRuns]:
     """Step 1: put records together whose names, settings and data are equal."""
-    places: dict[Words, list[int]] = defaultdict(list)
+    places: dict[Texts, list[int]] = defaultdict(list)
     for place, record in enumerate(records):
         identity, provenance = record["identity"], record["provenance"]
         names = (identity["task"], identity["attention"], identity["protocol"], provenance["data_origin"])
@@ -246,7 +246,7 @@ def _differences(run: _EqualRuns, usual: UsualValues) -> list[str]:
         elif run.options[key] != value:
             different.append((place, f"{_short(key)}={run.options[key]}"))
     not_recorded = [f"{branch} {NOT_RECORDED}" for branch in branches(absent, run.options)]
-    return [words for _, words in sorted(different)] + not_recorded
+    return [parts for _, parts in sorted(different)] + not_recorded
 
 
 def _short(key: str) -> str:
@@ -257,9 +257,9 @@ def _short(key: str) -> str:
     return ".".join(rest) if group in (*MIXERS, "callbacks") else key.removesuffix(".name")
 
 
-def _hashes_apart(records: Sequence[Record], runs: Sequence[_EqualRuns]) -> dict[int, Words]:
+def _hashes_apart(records: Sequence[Record], runs: Sequence[_EqualRuns]) -> dict[int, Texts]:
     """Step 5: word, by place, the hashes of those records of a row that have several for one task."""
-    hashes: dict[Words, dict[int, str]] = defaultdict(dict)
+    hashes: dict[Texts, dict[int, str]] = defaultdict(dict)
     for run in runs:
         for place in run.places:
             hash_of_place = records[place]["provenance"]["config_hash"]
@@ -268,13 +268,13 @@ def _hashes_apart(records: Sequence[Record], runs: Sequence[_EqualRuns]) -> dict
     return {place: (f"unrecorded settings {value}",) for by_place in several for place, value in by_place.items()}
 
 
-def _name(words: Sequence[str]) -> str:
-    method, *differences = words
+def _name(parts: Sequence[str]) -> str:
+    method, *differences = parts
     return f"{value_text(method)} ({', '.join(differences)})" if differences else value_text(method)
 
 
-def _counted(words: Words) -> Words:
+def _counted(parts: Texts) -> Texts:
     """Replace more than three options that were not recorded by their number."""
-    others = [text for text in words if not text.endswith(f" {NOT_RECORDED}")]
-    count = len(words) - len(others)
-    return (*others, f"{count} settings {NOT_RECORDED}") if count > MOST_NOT_RECORDED else words
+    others = [text for text in parts if not text.endswith(f" {NOT_RECORDED}")]
+    count = len(parts) - len(others)
+    return (*others, f"{count} settings {NOT_RECORDED}") if count > MOST_NOT_RECORDED else parts

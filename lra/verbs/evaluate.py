@@ -24,28 +24,28 @@ OF_TRAINER = ("accelerator", "precision", "threads")  # options of the trainer t
 ACCELERATORS = ("cpu", "gpu")  # choices of `trainer=` that are nothing but one of these
 
 
-def to_overrides(words: Sequence[str]) -> list[str]:
+def to_overrides(arguments: Sequence[str]) -> list[str]:
     """Turn `trainer=cpu` and options of the trainer, which a run has of its own, into options of this command.
 
     Raises:
         UserError: for what a test has no use for.
     """
-    return [_of_this_command(word) for word in words]
+    return [_of_this_command(argument) for argument in arguments]
 
 
-def _of_this_command(word: str) -> str:
-    group, _, name = key_of(word).partition(".")
-    if group != "trainer" or "=" not in word:
-        return word
+def _of_this_command(argument: str) -> str:
+    group, _, name = key_of(argument).partition(".")
+    if group != "trainer" or "=" not in argument:
+        return argument
     if name in OF_TRAINER:
-        return word.lstrip("+").removeprefix("trainer.")
-    choices = [str(value) for value in values_of(read_override(word))]
+        return argument.lstrip("+").removeprefix("trainer.")
+    choices = [str(value) for value in values_of(read_override(argument))]
     if not name and choices and choices[0] in ACCELERATORS and len(choices) == 1:
         return override("accelerator", choices[0])
     takes = ["trainer=cpu", "trainer=gpu", *(f"trainer.{key}=" for key in OF_TRAINER if key != "accelerator")]
-    right = typed_command("evaluate", without=[key_of(word)])
-    line = f"{shell_word(word)} has no effect on a test, which takes {', '.join(takes)}; type: {right}"
-    raise UserError(line, kind="no_effect", key=key_of(word), right=right)
+    right = typed_command("evaluate", without=[key_of(argument)])
+    line = f"{shell_word(argument)} has no effect on a test, which takes {', '.join(takes)}; type: {right}"
+    raise UserError(line, kind="no_effect", key=key_of(argument), right=right)
 
 
 def run(cfg: DictConfig) -> None:

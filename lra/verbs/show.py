@@ -30,31 +30,31 @@ from lra.verbs.show_choices import show_attentions, show_tasks
 SUBCOMMANDS = ("model", "data", "protocol", "runs", "tasks", "attentions")
 
 
-def main_reads(words: Sequence[str]) -> bool:
-    """Tell whether these words ask for a list that `main` reads from the files of a config group."""
-    return list(words) in [["tasks"], ["attentions"]]
+def main_reads(arguments: Sequence[str]) -> bool:
+    """Tell whether these arguments ask for a list that `main` reads from the files of a config group."""
+    return list(arguments) in [["tasks"], ["attentions"]]
 
 
-def main(words: Sequence[str]) -> None:
+def main(arguments: Sequence[str]) -> None:
     """List the tasks at the default size, or the attentions and mixers."""
-    if words[0] == "tasks":
+    if arguments[0] == "tasks":
         show_tasks(default_choice("size"), data_dir())
     else:
         show_attentions()
 
 
-def to_overrides(words: list[str]) -> list[str]:
-    """Turn the leading word into `what=WORD`, and a file after `runs` into `file=PATH`.
+def to_overrides(arguments: list[str]) -> list[str]:
+    """Turn the leading argument into `what=WORD`, and a file after `runs` into `file=PATH`.
 
     Raises:
-        UserError: when that word is missing or unknown.
+        UserError: when that argument is missing or unknown.
     """
-    if not words or words[0] not in SUBCOMMANDS:
-        wrong = words[0] if words and "=" not in words[0] else None
+    if not arguments or arguments[0] not in SUBCOMMANDS:
+        wrong = arguments[0] if arguments and "=" not in arguments[0] else None
         trouble = f"{wrong!r} cannot be shown;" if wrong else "show what?"
         line = f"{trouble} type one of: {', '.join(f'lra show {what}' for what in SUBCOMMANDS)}"
         raise UserError(line, kind="unknown_choice", key="what", value=wrong, right=SUBCOMMANDS)
-    what, *rest = words
+    what, *rest = arguments
     if what == "runs" and rest and "=" not in rest[0] and not rest[0].startswith("-"):
         rest[0] = f"file={quoted_for_hydra(rest[0])}"
     return [f"what={what}", *(with_group_found(rest) if what == "runs" else rest)]

@@ -86,12 +86,12 @@ def task_table(protocol: str, size: str) -> list[tuple[str, ...]]:
     rows: dict[str, list[str]] = {}
     of_attention: dict[str, list[str]] = {}
     for mixer in ("", *mixers):
-        words, groups = ([f"mixer={mixer}"], ("model", "recipe", "mixer")) if mixer else ([], ("model", "recipe"))
-        papers = load_config("train", ["protocol=paper", *words])
+        overrides, groups = ([f"mixer={mixer}"], ("model", "recipe", "mixer")) if mixer else ([], ("model", "recipe"))
+        papers = load_config("train", ["protocol=paper", *overrides])
         before = flatten({group: plain(papers[group]) for group in groups if group != "recipe"})
         found: dict[str, list[str]] = {}
         for place, task in enumerate(tasks):
-            cfg = load_config("train", [f"task={task}", f"size={size}", f"protocol={protocol}", *words])
+            cfg = load_config("train", [f"task={task}", f"size={size}", f"protocol={protocol}", *overrides])
             for key, text in flatten({group: plain(cfg[group]) for group in groups}).items():
                 found.setdefault(key, [""] * len(tasks))[place] = text
         for key, texts in found.items():

@@ -28,12 +28,12 @@ class Job:
     elsewhere: bool = False
 
 
-def jobs_elsewhere(words: list[str]) -> list[Job]:
+def jobs_elsewhere(overrides: list[str]) -> list[Job]:
     """List the runs of a sweep that a launcher has run in other processes; none if not even one was begun.
 
     What a file of `sweep=` varies is not typed, so such a sweep has none here.
     """
-    typed = [each for each in OverridesParser.create().parse_overrides(words) if not each.is_hydra_override()]
+    typed = [each for each in OverridesParser.create().parse_overrides(overrides) if not each.is_hydra_override()]
     if any(each.key_or_group == "sweep" for each in typed):
         return []
     axes = [one_by_one(str(each.input_line)) for each in typed]
@@ -61,7 +61,11 @@ def print_jobs(jobs: list[Job]) -> None:
 def _row(job: Job, shared: set[str]) -> list[str]:
     from lra.base.text import MISSING
 
-    varied = [word for word in job.overrides if word not in shared and word.split("=")[0] not in IN_OTHER_COLUMNS]
+    varied = [
+        override
+        for override in job.overrides
+        if override not in shared and override.split("=")[0] not in IN_OTHER_COLUMNS
+    ]
     name = f"{job.cfg.task.name}/{method_name(job.cfg)}" + (f" ({', '.join(varied)})" if varied else "")
     record = None if job.error else read_record(run_dir(job.cfg))
     if record is None:

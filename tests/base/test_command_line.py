@@ -7,7 +7,7 @@ import sys
 import pytest
 from omegaconf import OmegaConf
 
-from lra.base.command_line import command, override, typed_command, typed_overrides, typed_words
+from lra.base.command_line import command, override, typed_arguments, typed_command, typed_overrides
 from lra.settings.override_values import read_override
 
 TEXTS = (
@@ -73,7 +73,7 @@ def test_a_shell_reads_each_word_of_a_command_back():
 
 
 def test_the_typed_command_keeps_what_is_not_changed():
-    with typed_words(["prepare", "task=text", "+verify=false", override("source", "my data")]):
+    with typed_arguments(["prepare", "task=text", "+verify=false", override("source", "my data")]):
         again = shlex.split(typed_command("train", "verify=true", "force=true"))
         assert again == ["lra", "prepare", "task=text", "verify=true", "source='my data'", "force=true"]
         assert typed_overrides("verify", "source") == ["+verify=false", "source='my data'"]

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from lra.cli import main
-from lra.tools.verbs.new import WORDS, example_package
+from lra.tools.verbs.new import EXAMPLE_NAMES, example_package
 
 
 def texts(folder: Path) -> dict[str, str]:
@@ -24,7 +24,7 @@ def test_the_files_are_those_of_the_example_with_the_name_in_them(tmp_path, monk
     code, options, test = "my_own/my_own.py", f"my_own/conf/{what}/my_own.yaml", "tests/test_my_own.py"
     assert set(written) == {"pyproject.toml", "README.md", "my_own/__init__.py", code, options, test}
     everything = "\n".join([*written, *written.values()])
-    for left in ("own_package", "own-package", WORDS[what], WORDS[what].capitalize()):
+    for left in ("own_package", "own-package", EXAMPLE_NAMES[what], EXAMPLE_NAMES[what].capitalize()):
         assert left not in everything
     assert "class MyOwn" in written[code]
     readme = written["README.md"]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from lra.base.command_line import shell_command, typed_words
+from lra.base.command_line import shell_command, typed_arguments
 from lra.cli import main
 from lra.training.ranks import check_launch
 from lra.training.wandb_server_and_files import sync_command
@@ -20,7 +20,7 @@ PLACES = ["paths.runs='my runs'", "--config-dir", "my conf"]
 
 def next_of(size: str, *typed: str) -> list[str]:
     """The words of the command that comes after a run of `size` that was typed so."""
-    with typed_words(typed):
+    with typed_arguments(typed):
         (line,) = (line for line in verdict(make_record(size=size)).splitlines() if ": lra " in line)
     return shlex.split(line.partition(": ")[2])
 
@@ -42,7 +42,7 @@ def test_the_comparison_keeps_the_places():
 
 def test_several_nodes_are_told_the_whole_command():
     typed = ["train", "trainer=ddp", "trainer.num_nodes=2", *PLACES]
-    with typed_words(typed), pytest.raises(UserError) as refused:
+    with typed_arguments(typed), pytest.raises(UserError) as refused:
         check_launch(2, 2)
     line = str(refused.value)
     assert line.count(shell_command("lra", *typed)) == 2

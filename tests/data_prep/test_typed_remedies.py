@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from data_prep.listops import tsv
-from lra.base.command_line import override, typed_words
+from lra.base.command_line import override, typed_arguments
 from lra.cli import main
 from lra.data.manifest import MANIFEST
 from lra.data.prepare_again import make_again, prepare_command
@@ -82,7 +82,7 @@ def test_a_remedy_keeps_what_decides_what_is_prepared_whichever_verb_was_typed(t
         "force=true",
         "+trainer.x=1",
     ]
-    with typed_words(["train", "-m", *others, *kept, "--config-dir", "my conf"]):
+    with typed_arguments(["train", "-m", *others, *kept, "--config-dir", "my conf"]):
         words = shlex.split(prepare_command(folder, "force=true"))
         assert words == ["lra", "prepare", "task=text", "size=tiny", "--config-dir", "my conf", *kept, "force=true"]
         assert shlex.split(prepare_command(folder, "source=y"))[-1] == "source=y"

@@ -45,10 +45,10 @@ class Cell:
     @cached_property
     def cfg(self) -> DictConfig:
         """The cell's configuration, composed when it is first needed, and once for all seeds."""
-        seeds = [word for word in self.overrides if word.startswith("seed=")]
-        cfg = load_config("train", [word for word in self.overrides if word not in seeds])
-        for word in seeds:
-            cfg.seed = OmegaConf.from_dotlist([word]).seed
+        seeds = [override for override in self.overrides if override.startswith("seed=")]
+        cfg = load_config("train", [override for override in self.overrides if override not in seeds])
+        for override in seeds:
+            cfg.seed = OmegaConf.from_dotlist([override]).seed
         return cfg
 
     @cached_property
@@ -67,9 +67,11 @@ class Cell:
         The configuration is composed only if no override names it, because composing is slow.
         """
         keys = METHOD if key == "attention" else (key,)
-        values = [word.split("=", 1)[1] for word in self.overrides if word.split("=")[0].split(".name")[0] in keys]
+        values = [
+            override.split("=", 1)[1] for override in self.overrides if override.split("=")[0].split(".name")[0] in keys
+        ]
         # `attention=all` gives cells with `mixer=attention` beside the attention's name.
-        values = [word for word in values if word != ATTENTION] or values
+        values = [value for value in values if value != ATTENTION] or values
         plain = len(values) == 1 and (values[0].isidentifier() or values[0].isdigit())
         if plain and values[0] != ATTENTION:
             return values[0]
@@ -100,7 +102,7 @@ class Cell:
     @property
     def without_point(self) -> tuple[str, ...]:
         """The overrides that are not drawn."""
-        return tuple(word for word in self.overrides if word not in self.point)
+        return tuple(override for override in self.overrides if override not in self.point)
 
     @property
     def kind(self) -> object:
@@ -120,8 +122,8 @@ class Cell:
     def typed_as(self, record: Record) -> bool:
         """Whether a record's settings have the values that the overrides give them; others are not compared."""
         missing = object()
-        for word in self.overrides:
-            key, _, text = word.partition("=")
+        for override in self.overrides:
+            key, _, text = override.partition("=")
             recorded: Any = record["settings"]
             for part in key.split("."):
                 recorded = recorded.get(part, missing) if isinstance(recorded, dict) else missing
@@ -169,21 +171,21 @@ def make_cells(sweep: str, overrides: Sequence[str]) -> list[Cell]:
     bounded = [key for key, values in params.items() if values.startswith(f"tag({BELOW_LENGTH},")]
     every = [
         cell
-        for cell in (Cell(overrides=words) for words in combined(varied, fixed))
+        for cell in (Cell(overrides=combination) for combination in combined(varied, fixed))
         if all(OmegaConf.select(cell.cfg, key) < cell.cfg.task.spec.seq_len for key in bounded)
     ]
     return trials(every, space, budget) if space.options else every
 
 
-def is_drawn(override: Override) -> bool:
+def is_drawn(parsed: Override) -> bool:
     """Tell whether values of an option are drawn: `interval(…)`, or choices with a tag, `tag(drawn, choice(…))`."""
-    values = override.value()
+    values = parsed.value()
     return isinstance(values, IntervalSweep) or (isinstance(values, ChoiceSweep) and bool(values.tags - {BELOW_LENGTH}))
 
 
-def plain_words(words: Iterable[str]) -> list[str]:
+def without_drawn(overrides: Iterable[str]) -> list[str]:
     """Leave out overrides that are drawn from."""
-    return [word for word in words if not is_drawn(OverridesParser.create().parse_override(word))]
+    return [override for override in overrides if not is_drawn(OverridesParser.create().parse_override(override))]
 
 
 def space_of(sweep: str, overrides: Sequence[str]) -> Space:

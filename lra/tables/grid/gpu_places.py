@@ -38,7 +38,7 @@ def place_workers(
             effect.
     """
     needed = devices_of_a_run(cells)
-    chosen = next((word.split("=", 1)[1] for word in reversed(launcher) if LAUNCHER in word), "joblib")
+    chosen = next((override.split("=", 1)[1] for override in reversed(launcher) if LAUNCHER in override), "joblib")
     is_here = not launcher or chosen in ON_THIS_MACHINE
     on_cpu = any(cell.cfg.trainer.accelerator != "gpu" for cell in cells)
     if workers_per_device > 1 and (workers == 1 or not is_here or on_cpu):

@@ -174,5 +174,5 @@ def step_beside_others(cfg: DictConfig, folder: Path) -> float:
 
 
 if __name__ == "__main__":  # a child of `steps_per_second`
-    place, *words = sys.argv[1:]
-    sys.exit(print_as_child(lambda: step_beside_others(load_config("train", words), Path(place))))
+    place, *overrides = sys.argv[1:]
+    sys.exit(print_as_child(lambda: step_beside_others(load_config("train", overrides), Path(place))))

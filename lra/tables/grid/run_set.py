@@ -21,11 +21,11 @@ from lra.settings.application import ONE_RUN_FLAGS
 from lra.settings.check import check_config
 from lra.settings.compose import load_config
 from lra.settings.group_to_read import no_records, typed_text, with_group_found
-from lra.settings.override_values import read_override, words_of
+from lra.settings.override_values import read_override, split_by_value
 from lra.settings.overrides import check_overrides
 from lra.settings.several_values import spell_out_all
 from lra.settings.unknown_option import unknown_flag
-from lra.tables.grid.cell import METHOD, Cell, make_cells, plain_words, run_of, space_of
+from lra.tables.grid.cell import METHOD, Cell, make_cells, run_of, space_of, without_drawn
 from lra.tables.grid.space import Space
 from lra.tables.grid.tuned import TUNED, make_tuned_cells
 from lra.terminal.console import check_out, make_console, work_progress
@@ -62,8 +62,8 @@ class RunSet:
         self.troubles: list[str] = []
         self.shows_a_part = self.shows_nothing = False
         self.cells: list[Cell] = []
-        for sweep, words in sweeps.items():
-            self.cells += make_tuned_cells(sweep, words) if TUNED in words else make_cells(sweep, words)
+        for sweep, overrides in sweeps.items():
+            self.cells += make_tuned_cells(sweep, overrides) if TUNED in overrides else make_cells(sweep, overrides)
 
     @property
     def group(self) -> Path:
@@ -151,7 +151,7 @@ class RunSet:
     @cached_property
     def typed_keys(self) -> set[str]:
         """The keys of the overrides that were typed, and of those that stand for them."""
-        return {key_of(word) for word in (*self._typed, *self._overrides)}
+        return {key_of(text) for text in (*self._typed, *self._overrides)}
 
     def is_shown(self, record: Record) -> bool:
         """Tell whether a record has the size and the protocol of these runs."""
@@ -159,8 +159,8 @@ class RunSet:
         return (identity["size"], identity["protocol"]) == (cfg.size.name, cfg.protocol.name)
 
     def typed_methods(self) -> list[str]:
-        """The attentions, mixers and models of the cells in the order typed; none where no word names one."""
-        typed = any(word.split("=")[0] in METHOD for word in self._overrides)
+        """The attentions, mixers and models of the cells in the order typed; none where no override names one."""
+        typed = any(text.split("=")[0] in METHOD for text in self._overrides)
         return list(dict.fromkeys(cell.choice("attention") for cell in self.cells)) if typed else []
 
     def unfinished_notes(self, task: str, records: list[Record]) -> list[str]:
@@ -189,36 +189,36 @@ class RunSet:
         return list(dict.fromkeys(cell.choice("task") for cell in self.cells))
 
 
-def read_run_set(verb: str, words: Sequence[str], *, swept: str = "", second_sweep: str | None = None) -> RunSet:
+def read_run_set(verb: str, arguments: Sequence[str], *, swept: str = "", second_sweep: str | None = None) -> RunSet:
     """Read what was typed after one of these verbs, and check it.
 
-    The words are an action or none, then options of the verb (of `conf/VERB.yaml`), of the Hydra launcher, and
+    The arguments are an action or none, then options of the verb (of `conf/VERB.yaml`), of the Hydra launcher, and
     overrides of every run. The cells of `second_sweep` are added, with the same overrides except those of `attention`.
-    `swept` is the word after `lra sweep`, and the sweep unless another is typed.
+    `swept` is the subcommand after `lra sweep`, and the sweep unless another is typed.
 
     Raises:
         UserError: for a wrong action, option or value.
     """
-    flag = next((word for word in words if word.startswith("-")), None)
+    flag = next((argument for argument in arguments if argument.startswith("-")), None)
     if flag in ("-m", "--multirun") or (flag and flag.split("=")[0] in ONE_RUN_FLAGS):
         raise UserError(f"{flag} is not needed: several values multiply by themselves, as in seed=0,1,2")
     if flag:
-        rest = words[words.index(flag) :]
+        rest = arguments[arguments.index(flag) :]
         raise unknown_flag(rest, verb, f"{flag} is no flag of lra {verb}", load_config("train"), _own_names(verb))
-    has_action = bool(words) and "=" not in words[0]
-    if words[:1] in (["plan"], ["run"]):  # what follows imports torch, and composes a configuration for each cell
-        make_console().print(f"lra {verb} {words[0]}: composing and checking the settings of the runs")
-    typed, of_verb = list(words[has_action:]), _own_names(verb)
-    launcher = [word for word in typed if word.lstrip("+").startswith(("hydra/", "hydra."))]
+    has_action = bool(arguments) and "=" not in arguments[0]
+    if arguments[:1] in (["plan"], ["run"]):  # what follows imports torch, and composes a configuration for each cell
+        make_console().print(f"lra {verb} {arguments[0]}: composing and checking the settings of the runs")
+    typed, of_verb = list(arguments[has_action:]), _own_names(verb)
+    launcher = [text for text in typed if text.lstrip("+").startswith(("hydra/", "hydra."))]
     sweep = _values("sweep", typed)  # also a config group
-    own = [word for word in typed if word.split("=")[0] in of_verb and not word.startswith("sweep=")]
-    others = [word for word in typed if word not in (*own, *launcher) and not word.startswith("sweep=")]
+    own = [text for text in typed if text.split("=")[0] in of_verb and not text.startswith("sweep=")]
+    others = [text for text in typed if text not in (*own, *launcher) and not text.startswith("sweep=")]
     try:
-        checked = check_overrides(verb, [*(f"what={word}" for word in words[:has_action]), *own], sweep=False)
+        checked = check_overrides(verb, [*(f"what={action}" for action in arguments[:has_action]), *own], sweep=False)
     except UserError as error:
         if error.kind != "several_values":
             raise
-        several = next(word for word in own if word.startswith(f"{error.key}="))
+        several = next(text for text in own if text.startswith(f"{error.key}="))
         line = f"{several} has several values, but lra {verb} takes one; type a command for each"
         raise error.reworded(line) from None
     options = load_config(verb, checked)
@@ -236,8 +236,8 @@ def read_run_set(verb: str, words: Sequence[str], *, swept: str = "", second_swe
         others.remove(TUNED)
     overrides = [f"sweep={options.sweep}", *spell_out_all(options.sweep, others)]
     _, *overrides = check_overrides("train", overrides, sweep=True, classes=options.what != "show", own=of_verb)
-    verb_words = f"{verb} {swept}".strip()
-    _check_options(verb_words, options)
+    full_verb = f"{verb} {swept}".strip()
+    _check_options(full_verb, options)
     _check_one_table(verb, overrides)
     _check_search(verb, options, overrides, own, tuned=tuned)
     if verb == "tune":
@@ -247,11 +247,11 @@ def read_run_set(verb: str, words: Sequence[str], *, swept: str = "", second_swe
             group_of_table = load_config("train", [f"sweep={options.sweep}"]).run_group
             overrides.append(f"run_group={group_of_table}_tuned")
         searched = [TUNED, f"search={options.search}", f"budget={options.budget}"]
-        overrides = plain_words(overrides) if options.what == "show" else [*overrides, *searched]
+        overrides = without_drawn(overrides) if options.what == "show" else [*overrides, *searched]
     sweeps = {options.sweep: overrides}
     if second_sweep is not None:
-        sweeps[second_sweep] = [word for word in overrides if not word.startswith("attention")]
-    run_set = RunSet(verb_words, typed, options, launcher, sweeps)
+        sweeps[second_sweep] = [text for text in overrides if not text.startswith("attention")]
+    run_set = RunSet(full_verb, typed, options, launcher, sweeps)
     group = run_set.group
     if options.what != "show" and group.suffix == PUBLISHED:
         right = [run_set.typed_command("show"), run_set.typed_command(options.what, without=["run_group"])]
@@ -259,7 +259,7 @@ def read_run_set(verb: str, words: Sequence[str], *, swept: str = "", second_swe
         line += f"; type: {right[0]}, or to run: {right[1]}"
         raise UserError(line, kind="wrong_value", key="run_group", right=right)
     if options.what == "show" and _values("run_group", typed) and not group.exists():
-        raise no_records(f"{verb_words} show", group)
+        raise no_records(f"{full_verb} show", group)
     cells = run_set.cells[:1] if options.what == "show" else run_set.cells  # `show` runs no cell
     with work_progress(make_console(), len(cells), in_pipe=options.what != "show") as advance:
         for cell in cells:
@@ -273,22 +273,22 @@ def _own_names(verb: str) -> list[str]:
     return [str(name) for name in load_config(verb)]
 
 
-def _values(key: str, words: Sequence[str]) -> list[str]:
-    """What was typed after `key=`, in each word that begins so."""
-    return [word.removeprefix(f"{key}=") for word in words if word.startswith(f"{key}=")]
+def _values(key: str, overrides: Sequence[str]) -> list[str]:
+    """What was typed after `key=`, in each override that begins so."""
+    return [text.removeprefix(f"{key}=") for text in overrides if text.startswith(f"{key}=")]
 
 
-def _choose_family(options: DictConfig, words: Sequence[str]) -> None:
+def _choose_family(options: DictConfig, typed: Sequence[str]) -> None:
     """Choose a protocol's own table, `conf/sweep/PROTOCOL_table.yaml`, and its published numbers, where it has some."""
-    protocol = next(iter(_values("protocol", words)), "")
+    protocol = next(iter(_values("protocol", typed)), "")
     if f"{protocol}_table" in conf_names("sweep"):
         options.sweep = f"{protocol}_table"
-        if protocol in REFERENCES and not _values("reference", words):
+        if protocol in REFERENCES and not _values("reference", typed):
             options.reference = protocol
 
 
-def _check_options(verb_words: str, options: DictConfig) -> None:
-    verb, *subcommand = verb_words.split()
+def _check_options(full_verb: str, options: DictConfig) -> None:
+    verb, *subcommand = full_verb.split()
     if options.what not in ACTIONS:
         typed = [typed_command(verb, without=["what", options.what], flags=[*subcommand, action]) for action in ACTIONS]
         line = f"{options.what!r} is no action; type one of: {', '.join(typed)}"
@@ -306,18 +306,18 @@ def _check_search(verb: str, options: DictConfig, overrides: Sequence[str], own:
     """Refuse what only a search can have, elsewhere; a search that draws nothing; and a typed seed for its trials."""
     sweep = str(options.sweep)
     if verb != "tune":
-        plain = plain_words(overrides)
-        of_search = [word for word in own if word.startswith(("search=", "budget="))]
+        plain = without_drawn(overrides)
+        of_search = [text for text in own if text.startswith(("search=", "budget="))]
         if of_search and tuned and options.what == "show":
             line = f"{of_search[0]} has no effect on show, whose rows name their searches; leave it out"
             raise UserError(line, kind="no_effect", key=of_search[0].partition("=")[0])
-        of_search += [word for word in overrides if word not in plain]
+        of_search += [text for text in overrides if text not in plain]
         if of_search and not tuned:
             line = f"{of_search[0]} is of a search; type it with lra tune, or with recipe=tuned after that"
             raise UserError(line, kind="no_effect", key=of_search[0].partition("=")[0])
         check_choice("search", options.get("search", "tune"), conf_names("sweep"))
         if space_of(sweep, plain).options:
-            others = [word for word in overrides if key_of(word) not in ("sweep", "seed", "run_group")]
+            others = [text for text in overrides if key_of(text) not in ("sweep", "seed", "run_group")]
             right = command("tune run", *typed_config_dirs(), override("sweep", sweep), *others)
             line = f"sweep={sweep} is a space to search; type {right}"
             raise UserError(line, kind="no_effect", key="sweep", value=sweep, right=right)
@@ -335,14 +335,14 @@ def _check_search(verb: str, options: DictConfig, overrides: Sequence[str], own:
 
 def _check_one_table(verb: str, overrides: Sequence[str]) -> None:
     """Refuse overrides of the runs that are of one run, or that one table cannot show."""
-    if any(word.replace(" ", "").lower() == "force=true" for word in overrides):
+    if any(text.replace(" ", "").lower() == "force=true" for text in overrides):
         raise UserError(
             f"force=true is of one run: lra {verb} never trains a finished one again; type it with that run's lra"
             " train, or another run_group="
         )
-    for word in overrides:
-        key = key_of(word)
-        if key in ONE_FOR_A_TABLE and (several := words_of(read_override(word)))[1:]:
+    for text in overrides:
+        key = key_of(text)
+        if key in ONE_FOR_A_TABLE and (several := split_by_value(read_override(text)))[1:]:
             right = [typed_command(verb, each) for each in several]
-            line = f"{shell_word(word)} names several, but a table has one; type a command for each: {', '.join(right)}"
-            raise UserError(line, kind="several_values", key=key, value=word, right=right)
+            line = f"{shell_word(text)} names several, but a table has one; type a command for each: {', '.join(right)}"
+            raise UserError(line, kind="several_values", key=key, value=text, right=right)

@@ -55,13 +55,13 @@ class Space:
 
     def overrides(self, point: Point, cfg: DictConfig) -> tuple[str, ...]:
         """Write a point as overrides of a run, whose configuration without them is `cfg`."""
-        words = []
+        overrides = []
         for key, value in point.items():
             axis = self._axes[key]
             if TIMES in axis.tags:
                 value = _rounded(float(value) * OmegaConf.select(cfg, key), axis.digits)
-            words.append(f"{key}={value}")
-        return tuple(words)
+            overrides.append(f"{key}={value}")
+        return tuple(overrides)
 
 
 class _Axis:

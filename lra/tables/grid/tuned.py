@@ -9,7 +9,7 @@ from lra.runs.failure import read_failure
 from lra.runs.record import read_record
 from lra.runs.schema import Record
 from lra.settings.compose import load_config
-from lra.tables.grid.cell import Cell, make_cells, plain_words, run_of, space_of, trials
+from lra.tables.grid.cell import Cell, make_cells, run_of, space_of, trials, without_drawn
 from lra.tables.grid.space import Space
 from lra.tables.tuning import Search, Trial
 from lra.types import UserError
@@ -18,7 +18,7 @@ TUNED = "recipe=tuned"
 OF_A_TABLE = ("seed", "run_group")  # what a trial has of its own
 
 
-def make_tuned_cells(sweep: str, words: Sequence[str]) -> list[Cell]:
+def make_tuned_cells(sweep: str, overrides: Sequence[str]) -> list[Cell]:
     """Build the cells of a sweep with `recipe=tuned`, `search=` and `budget=`: each has its method's best point.
 
     The point is chosen among the trials of `lra tune` with the same other settings.
@@ -26,21 +26,21 @@ def make_tuned_cells(sweep: str, words: Sequence[str]) -> list[Cell]:
     Raises:
         UserError: for trials that have not ended, a method whose trials all failed, and a seed of the trials.
     """
-    options = dict(word.split("=", 1) for word in words if word.startswith(("search=", "budget=")))
-    rest = [word for word in words if word != TUNED and word.split("=")[0] not in options]
+    options = dict(text.split("=", 1) for text in overrides if text.startswith(("search=", "budget=")))
+    rest = [text for text in overrides if text != TUNED and text.split("=")[0] not in options]
     search, budget = options["search"], int(options["budget"])
-    space = space_of(search, [word for word in rest if not word.startswith("seed=")])
+    space = space_of(search, [text for text in rest if not text.startswith("seed=")])
     group = load_config("train", [f"sweep={search}"]).run_group
-    cells = make_cells(sweep, plain_words(rest))
+    cells = make_cells(sweep, without_drawn(rest))
     seed = next((cell.which for cell in cells if cell.choice("seed") == str(space.seed)), None)
     if seed is not None:
         line = f"{seed} has chosen the configurations, so a table cannot have it; type other seeds, as seed=0,1,2"
         raise UserError(line, kind="wrong_value", key="seed", value=space.seed)
-    by_words: dict[tuple[str, ...], list[Cell]] = defaultdict(list)
+    by_method: dict[tuple[str, ...], list[Cell]] = defaultdict(list)
     for cell in cells:
-        by_words[tuple(word for word in cell.overrides if word.split("=")[0] not in OF_A_TABLE)].append(cell)
+        by_method[tuple(text for text in cell.overrides if text.split("=")[0] not in OF_A_TABLE)].append(cell)
     best: dict[Cell, tuple[str, ...]] = {}
-    for typed, of_method in by_words.items():
+    for typed, of_method in by_method.items():
         tried = trials([Cell(overrides=(*typed, f"run_group={group}", f"seed={space.seed}"))], space, budget)
         (found,) = searches_of(tried, [record for cell in tried if (record := read_record(cell.folder))])
         if found.best is None or len(found.trials) < budget:
@@ -56,9 +56,9 @@ def _as_override(space: Space, budget: int, tried: int) -> str:
     return f"tuned={{space:'{space.hash}',options:{{{options}}},seed:{space.seed},budget:{budget},tried:{tried}}}"
 
 
-def _unfinished(search: Search, group: str, words: Iterable[str], options: dict[str, str]) -> UserError:
+def _unfinished(search: Search, group: str, overrides: Iterable[str], options: dict[str, str]) -> UserError:
     name = f"{search.task}/{search.method}"
-    typed = [word for word in words if key_of(word) not in (*OF_A_TABLE, "sweep")]
+    typed = [text for text in overrides if key_of(text) not in (*OF_A_TABLE, "sweep")]
     sweep = [override("sweep", options["search"])] * (options["search"] != "tune")
     of_search = [*typed_config_dirs(), *typed, *sweep, override("budget", search.budget)]
     if len(search.trials) == search.budget:
@@ -102,7 +102,7 @@ def _outcome(cell: Cell, finished: Mapping[tuple[str, int], Record]) -> Trial | 
     return Trial(
         number=cell.trial,
         configuration=cell.folder.parent.name,
-        point=dict(word.split("=", 1) for word in cell.point),
+        point=dict(text.split("=", 1) for text in cell.point),
         accuracy=record["outcome"]["best_dev_accuracy"] if record else None,
         error=failure.error if failure else None,
     )

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def start_workers(
-    sweep: str, words: list[str], workers: int, launcher: list[str], console: Console, *, places: Sequence[str]
+    sweep: str, overrides: list[str], workers: int, launcher: list[str], console: Console, *, places: Sequence[str]
 ) -> None:
     """Start workers and wait for them; locks keep two workers from running the same cell.
 
@@ -29,13 +29,13 @@ def start_workers(
         UserError: when every worker has failed.
     """
     if launcher:
-        _launch(sweep, words, workers, launcher, places)
+        _launch(sweep, overrides, workers, launcher, places)
         return
     running: list[Child] = []
     try:
         for number in range(workers):
             env = {VISIBLE: places[number]} if places else {}
-            running.append(Child(python_module("lra.tables.grid.workers", sweep, *words), env=env))
+            running.append(Child(python_module("lra.tables.grid.workers", sweep, *overrides), env=env))
         _wait(running, console)
     finally:
         stop(running)
@@ -53,16 +53,17 @@ def _wait(workers: Sequence[Child], console: Console) -> None:
         raise UserError(f"every worker ended early: {errors[-1]}")
 
 
-def _launch(sweep: str, words: list[str], workers: int, launcher: list[str], places: Sequence[str]) -> None:
+def _launch(sweep: str, overrides: list[str], workers: int, launcher: list[str], places: Sequence[str]) -> None:
     import hydra
 
     from lra.base.command_line import quoted_for_hydra
     from lra.base.paths import conf_dir
 
-    if not any("hydra/launcher=" in word for word in launcher):
+    if not any("hydra/launcher=" in override for override in launcher):
         launcher = ["hydra/launcher=joblib", f"hydra.launcher.n_jobs={workers}", *launcher]
     lists = [
-        f"{key}=[{','.join(map(quoted_for_hydra, texts))}]" for key, texts in (("words", words), ("places", places))
+        f"{key}=[{','.join(map(quoted_for_hydra, texts))}]"
+        for key, texts in (("overrides", overrides), ("places", places))
     ]
     sys.argv = ["lra", "--multirun", f"of={sweep}", f"worker=range({workers})", *lists, *launcher]
     hydra.main(version_base="1.3", config_path=str(conf_dir()), config_name="worker")(work)()
@@ -73,10 +74,10 @@ def work(cfg: DictConfig) -> None:
     die_with_pool_owner()
     if cfg.places:
         os.environ[VISIBLE] = cfg.places[cfg.worker]  # for the processes that train
-    run_cells(cfg.of, list(cfg.words))
+    run_cells(cfg.of, list(cfg.overrides))
 
 
-def run_cells(sweep: str, words: Sequence[str]) -> None:
+def run_cells(sweep: str, overrides: Sequence[str]) -> None:
     """Run the missing cells of a sweep, as one of several workers.
 
     Raises:
@@ -89,7 +90,7 @@ def run_cells(sweep: str, words: Sequence[str]) -> None:
     from lra.terminal.console import make_console
 
     os.environ["TTY_COMPATIBLE"] = "0"  # no progress bars: those of several workers would overwrite each other
-    cells = make_tuned_cells(sweep, words) if TUNED in words else make_cells(sweep, words)
+    cells = make_tuned_cells(sweep, overrides) if TUNED in overrides else make_cells(sweep, overrides)
     if devices_of_a_run(cells):
         import torch  # slow
 
@@ -100,13 +101,13 @@ def run_cells(sweep: str, words: Sequence[str]) -> None:
 
 @exit_on_signals(lambda _: None)
 def main(argv: Sequence[str]) -> int:
-    """Be one worker, in a process of its own: `python -m lra.tables.grid.workers SWEEP WORDS`."""
+    """Be one worker, in a process of its own: `python -m lra.tables.grid.workers SWEEP OVERRIDES`."""
     from lra.terminal.errors import explain
 
-    sweep, *words = argv
+    sweep, *overrides = argv
     try:
         with clean_up_on_signals():
-            run_cells(sweep, words)
+            run_cells(sweep, overrides)
     except Exception as error:
         raise_if_stopped()
         print(f"lra: {explain(error)}", file=sys.stderr)

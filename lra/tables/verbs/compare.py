@@ -47,9 +47,9 @@ from lra.terminal.text_table import TextTable
 SUBCOMMANDS = ("plan", "run", "show")
 
 
-def main(words: Sequence[str]) -> None:
+def main(arguments: Sequence[str]) -> None:
     """Plan, run or show."""
-    run_set = read_run_set("compare", words)
+    run_set = read_run_set("compare", arguments)
     plan_run_or_show(run_set, show)
     if run_set.options.what == "plan":
         _print_seeds_needed(run_set, make_console())

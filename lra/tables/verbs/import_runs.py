@@ -31,11 +31,11 @@ IMPORTED_FILES = (CONFIG, DATA, METRICS, CURVE, WANDB_ID, BEST)
 BEGUN = (BEST, LAST)  # where one of these is without a record, the run was begun on this machine
 
 
-def to_overrides(words: list[str]) -> list[str]:
+def to_overrides(arguments: list[str]) -> list[str]:
     """Turn a leading path into `from=PATH`."""
-    if words and "=" not in words[0] and not words[0].startswith("-"):
-        return [f"from={quoted_for_hydra(words[0])}", *words[1:]]
-    return words
+    if arguments and "=" not in arguments[0] and not arguments[0].startswith("-"):
+        return [f"from={quoted_for_hydra(arguments[0])}", *arguments[1:]]
+    return arguments
 
 
 def run(cfg: DictConfig) -> None:

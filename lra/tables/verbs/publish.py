@@ -26,10 +26,10 @@ from lra.terminal.console import check_writable, make_console
 from lra.types import UserError
 
 
-def to_overrides(words: Sequence[str]) -> list[str]:
+def to_overrides(arguments: Sequence[str]) -> list[str]:
     """Find the run group, wherever it lies; the file that is written stays in the user's own folder of runs."""
-    target = [] if typed_text("to", words) else [override("to", folder_of_runs(words) / PUBLISHED_FOLDER)]
-    return [*with_group_found(words), *target]
+    target = [] if typed_text("to", arguments) else [override("to", folder_of_runs(arguments) / PUBLISHED_FOLDER)]
+    return [*with_group_found(arguments), *target]
 
 
 def run(cfg: DictConfig) -> None:

@@ -36,18 +36,18 @@ SUBCOMMANDS = ("landmarks", "window")
 BESIDE = {"landmarks": "landmarks_exact", "window": "window_beside"}  # sweeps over attentions without the number
 
 
-def main(words: Sequence[str]) -> None:
+def main(arguments: Sequence[str]) -> None:
     """Plan, run or show."""
-    if not words or words[0] not in SUBCOMMANDS:
-        trouble = f"{words[0]!r} cannot be swept" if words else "sweep what?"
+    if not arguments or arguments[0] not in SUBCOMMANDS:
+        trouble = f"{arguments[0]!r} cannot be swept" if arguments else "sweep what?"
         which = ", or: ".join(f"lra sweep {name}" for name in SUBCOMMANDS)
         raise UserError(f"{trouble}; type: {which}. Anything else: lra train -m key=value,value")
-    swept = SWEEPS[words[0]]
-    mixer = next((word for word in words if word.startswith(("mixer=", "mixer."))), None)
+    swept = SWEEPS[arguments[0]]
+    mixer = next((argument for argument in arguments if argument.startswith(("mixer=", "mixer."))), None)
     if mixer:
         line = f"{mixer} has no {swept.name}; leave it out, or vary its own options: lra train -m mixer=s4d seed=0,1"
         raise UserError(line)
-    run_set = read_run_set("sweep", words[1:], swept=swept.name, second_sweep=BESIDE[swept.name])
+    run_set = read_run_set("sweep", arguments[1:], swept=swept.name, second_sweep=BESIDE[swept.name])
     plan_run_or_show(run_set, partial(show, swept))
 
 

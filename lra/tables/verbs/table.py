@@ -35,9 +35,9 @@ from lra.tables.grid.run_set import RunSet, read_run_set
 SUBCOMMANDS = ("plan", "run", "show")
 
 
-def main(words: Sequence[str]) -> None:
+def main(arguments: Sequence[str]) -> None:
     """Plan, run or show."""
-    plan_run_or_show(read_run_set("table", words), show)
+    plan_run_or_show(read_run_set("table", arguments), show)
 
 
 def show(run_set: RunSet, console: Console) -> None:

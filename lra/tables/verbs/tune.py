@@ -42,9 +42,9 @@ SUBCOMMANDS = ("plan", "run", "show")
 HEIGHT = 2.6  # of the figure, in inches
 
 
-def main(words: Sequence[str]) -> None:
+def main(arguments: Sequence[str]) -> None:
     """Plan, run or show."""
-    plan_run_or_show(read_run_set("tune", words), show)
+    plan_run_or_show(read_run_set("tune", arguments), show)
 
 
 def show(run_set: RunSet, console: Console) -> None:

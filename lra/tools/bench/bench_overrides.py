@@ -104,13 +104,13 @@ def methods_to_measure(overrides: Sequence[str], *, packed: bool, peers: Sequenc
     known = [mixer_settings(cfg) for cfg in cfgs.values()]
     typed = ["seed=0", *([] if by_attention else ["attention=full"]), *typed]
     varied, fixed = varied_and_fixed("compare", typed)
-    for words in combined(mixers_beside_attentions(varied, typed), fixed):
-        cfg = load_config("train", words)
+    for combination in combined(mixers_beside_attentions(varied, typed), fixed):
+        cfg = load_config("train", combination)
         settings = mixer_settings(cfg)
         # without dropout there is no other exact attention, so the two references stand for it
         if {**settings, "attention_dropout": 0.0} not in known and settings not in known:
             known.append(settings)
-            cfgs[f"{method_name(cfg)}{options_in(words)}"] = cfg
+            cfgs[f"{method_name(cfg)}{options_in(combination)}"] = cfg
     further = [peer.ours for peer in peers if peer.ours]
     if len(protocol) == len(overrides):  # all that there are
         further.append((*OF_TABLE_1, *protocol))

@@ -50,28 +50,28 @@ from lra.types import UserError
 SUBCOMMANDS = ("step", "attention")
 
 
-def main_reads(words: Sequence[str]) -> bool:
-    """Tell whether these words ask for several methods, whose configurations `main` composes itself."""
-    return list(words[:1]) == ["attention"]
+def main_reads(arguments: Sequence[str]) -> bool:
+    """Tell whether these arguments ask for several methods, whose configurations `main` composes itself."""
+    return list(arguments[:1]) == ["attention"]
 
 
-def main(words: Sequence[str]) -> None:
+def main(arguments: Sequence[str]) -> None:
     """Measure attentions and mixers alone."""
     from lra.tools.bench.attentions import bench_attention
 
-    bench_attention(list(words[1:]))
+    bench_attention(list(arguments[1:]))
 
 
-def to_overrides(words: list[str]) -> list[str]:
-    """Turn the leading word into `what=WORD`.
+def to_overrides(arguments: list[str]) -> list[str]:
+    """Turn the leading argument into `what=WORD`.
 
     Raises:
-        UserError: when that word is missing or unknown.
+        UserError: when that argument is missing or unknown.
     """
-    if not words or words[0] not in SUBCOMMANDS:
-        trouble = f"{words[0]!r} cannot be measured" if words and "=" not in words[0] else "bench what?"
+    if not arguments or arguments[0] not in SUBCOMMANDS:
+        trouble = f"{arguments[0]!r} cannot be measured" if arguments and "=" not in arguments[0] else "bench what?"
         raise UserError(f"{trouble}; type: lra bench step task=listops attention=nystrom, or: lra bench attention")
-    return [f"what={words[0]}", *words[1:]]
+    return [f"what={arguments[0]}", *arguments[1:]]
 
 
 def run(cfg: DictConfig) -> None:

@@ -39,13 +39,13 @@ def run(cfg: DictConfig) -> None:
             promise.check()
         except BrokenPromiseError as error:
             failed += 1
-            word, style, text = "FAIL", "red", f"{promise}: {error}"
+            verdict, style, text = "FAIL", "red", f"{promise}: {error}"
         else:
             cases = f"{len(promise.cases)} case{'s' * (len(promise.cases) > 1)}"
-            word, style, text = "PASS", "green", f"{promise} ({cases})"
-        line = f"{word}  {text}"
+            verdict, style, text = "PASS", "green", f"{promise} ({cases})"
+        line = f"{verdict}  {text}"
         shown = Text("\n".join(wrapped(line, console.width) if console.is_terminal else [line]))
-        shown.stylize(style, 0, len(word))
+        shown.stylize(style, 0, len(verdict))
         console.print(shown)
     subject_named = f"{method_name(cfg)} under protocol={cfg.protocol.name}"
     if failed:

@@ -20,8 +20,10 @@ NO_OPTIONS = {f"{group}.{key}=" for group, keys in DESCRIPTION.items() for key i
 OVER_RUNS = ("table", "compare", "sweep", "tune")  # these verbs take the settings of `lra train`
 
 
-def complete(words: Sequence[str], verbs: Mapping[str, str], subcommands_of: Callable[[str], Sequence[str]]) -> None:
-    """Do what `lra -sc install=SHELL`, `uninstall=SHELL` or `query=SHELL` asks for; `words` are those after `-sc`.
+def complete(
+    arguments: Sequence[str], verbs: Mapping[str, str], subcommands_of: Callable[[str], Sequence[str]]
+) -> None:
+    """Do what `lra -sc install=SHELL`, `uninstall=SHELL` or `query=SHELL` asks for; `arguments` are those after `-sc`.
 
     In a query the shell gives the typed line in $COMP_LINE, and the possible words are printed. `subcommands_of` gives
     the words that may follow a verb before its settings, such as `plan` after `table`.
@@ -29,9 +31,9 @@ def complete(words: Sequence[str], verbs: Mapping[str, str], subcommands_of: Cal
     Raises:
         UserError: for another shell or another request.
     """
-    request, _, shell = (words[0] if words else "").partition("=")
+    request, _, shell = (arguments[0] if arguments else "").partition("=")
     if request not in ("install", "uninstall", "query") or shell not in SHELLS:
-        raise UserError(f"-sc {' '.join(words)} is not known; {INSTALL}")
+        raise UserError(f"-sc {' '.join(arguments)} is not known; {INSTALL}")
     if request != "query":
         _ask_hydra("train", f"{request}={shell}")
         return
@@ -49,14 +51,14 @@ def complete(words: Sequence[str], verbs: Mapping[str, str], subcommands_of: Cal
 
 
 def _beginning(typed: Sequence[str], known: Sequence[str] | Mapping[str, str]) -> list[str]:
-    return [word for word in known if word.startswith(typed[-1] if typed else "")]
+    return [name for name in known if name.startswith(typed[-1] if typed else "")]
 
 
 def _answer(verb: str, typed: Sequence[str], shell: str) -> None:
     """Print Hydra's answer for the last word; of several values, `key=a,b`, Hydra is asked about one alone."""
     *earlier, last = typed
     earlier, folders = split_config_dirs(earlier)  # the flag of `--config-dir FOLDER` is taken out with its value
-    before = [word for word in earlier if not word.isalpha()]
+    before = [argument for argument in earlier if not argument.isalpha()]
     added = last.removeprefix(TO_TRAINER)
     if added != last:
         from lra.settings.declared import trainers_own  # slow: it knows Hydra and Lightning
@@ -65,21 +67,27 @@ def _answer(verb: str, typed: Sequence[str], shell: str) -> None:
         return
     listed, comma, _ = last.rpartition(",")
     key, _, values = listed.partition("=")
-    before = [_with_one_value(word) for word in before]
+    before = [_with_one_value(argument) for argument in before]
     os.environ["COMP_LINE"] = " ".join(["lra", *before, _with_one_value(last) if values else last])
     answer = StringIO()
     with redirect_stdout(answer), added_config_dirs(folders):
         _ask_hydra(verb, f"query={shell}")
-    words = [word for word in answer.getvalue().split() if not WHOLE_GROUP.fullmatch(word) and word not in NO_OPTIONS]
+    candidates = [
+        candidate
+        for candidate in answer.getvalue().split()
+        if not WHOLE_GROUP.fullmatch(candidate) and candidate not in NO_OPTIONS
+    ]
     if values:
         others = {f"{key}={value}" for value in values.split(",")}
-        words = [word.replace(f"{key}=", f"{listed}{comma}", 1) for word in words if word not in others]
-    print(SHELLS[shell].join(words))
+        candidates = [
+            candidate.replace(f"{key}=", f"{listed}{comma}", 1) for candidate in candidates if candidate not in others
+        ]
+    print(SHELLS[shell].join(candidates))
 
 
-def _with_one_value(word: str) -> str:
+def _with_one_value(override: str) -> str:
     """Keep the last one of several values: `key=a,b` becomes `key=b`."""
-    key, equals, values = word.partition("=")
+    key, equals, values = override.partition("=")
     return f"{key}{equals}{values.rpartition(',')[2]}"
 
 

@@ -62,17 +62,18 @@ class Fact(NamedTuple):
     text: str
 
 
-def main_reads(words: Sequence[str]) -> bool:
-    """Tell whether these words ask for the data of some tasks."""
-    return any(key_of(word) in OF_DATA for word in words) and not any(word.startswith("-") for word in words)
+def main_reads(arguments: Sequence[str]) -> bool:
+    """Tell whether these arguments ask for the data of some tasks."""
+    has_flags = any(argument.startswith("-") for argument in arguments)
+    return not has_flags and any(key_of(argument) in OF_DATA for argument in arguments)
 
 
-def main(words: Sequence[str]) -> None:
+def main(arguments: Sequence[str]) -> None:
     """Print the facts on the data of the tasks that were typed, or of all at the size that was typed."""
-    others = [word for word in words if key_of(word) not in OF_DATA]
+    others = [argument for argument in arguments if key_of(argument) not in OF_DATA]
     cfg = load_config("doctor", check_overrides("doctor", others, sweep=False))
     check_config(cfg, "doctor")
-    (size, *more), tasks = _chosen("size", words) or [default_choice("size")], _chosen("task", words)
+    (size, *more), tasks = _chosen("size", arguments) or [default_choice("size")], _chosen("task", arguments)
     if more:
         right = [typed_command("doctor", override("size", each)) for each in (size, *more)]
         line = f"size={size},{','.join(more)} names several; type a command for each: {', '.join(right)}"
@@ -80,9 +81,10 @@ def main(words: Sequence[str]) -> None:
     _print([*_places(Path(cfg.paths.data)), *_data_of(tasks or conf_names("task"), size, Path(cfg.paths.data))])
 
 
-def _chosen(group: str, words: Sequence[str]) -> list[str]:
-    """Read the choices of a config group among typed words; none if it was not typed."""
-    chosen = [str(value) for word in words if key_of(word) == group for value in values_of(read_override(word))]
+def _chosen(group: str, arguments: Sequence[str]) -> list[str]:
+    """Read the choices of a config group among typed arguments; none if it was not typed."""
+    parsed = [read_override(argument) for argument in arguments if key_of(argument) == group]
+    chosen = [str(value) for each in parsed for value in values_of(each)]
     known = conf_names(group)
     wrong = next((name for name in chosen if name not in known), None)
     if wrong is not None:

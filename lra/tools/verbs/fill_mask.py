@@ -25,16 +25,16 @@ MASK = "[MASK]"  # in the user's text, whatever the tokenizer's own is
 EXAMPLE = f'text="Paris is the {MASK} of France."'
 
 
-def to_overrides(words: list[str]) -> list[str]:
+def to_overrides(arguments: list[str]) -> list[str]:
     """Put the text in quotes, so that Hydra does not read `[MASK]` as a list; `model=` is a config group of Hydra's."""
-    renamed = [re.sub(r"^model=", "checkpoint=", word) for word in words]
-    return [_quoted(word) if word.startswith("text=") else word for word in renamed]
+    renamed = [re.sub(r"^model=", "checkpoint=", argument) for argument in arguments]
+    return [_quoted(argument) if argument.startswith("text=") else argument for argument in renamed]
 
 
-def _quoted(word: str) -> str:
-    text = word.removeprefix("text=")
+def _quoted(argument: str) -> str:
+    text = argument.removeprefix("text=")
     if len(text) > 1 and text[0] == text[-1] and text[0] in "'\"":
-        return word
+        return argument
     return f"text={quoted_for_hydra(text)}"
 
 

@@ -33,7 +33,7 @@ from lra.base.paths import conf_names
 from lra.types import UserError
 
 SUBCOMMANDS = ("attention", "mixer", "task")
-WORDS = {"attention": "window", "mixer": "averaging"}  # what they are called in the example package
+EXAMPLE_NAMES = {"attention": "window", "mixer": "averaging"}  # what they are called in the example package
 PACKAGE = "own_package"
 PACKAGE_FILES = ("pyproject.toml", f"{PACKAGE}/__init__.py")
 NAME = re.compile(r"[A-Za-z]\w*", re.ASCII)  # a name with __ before it means something to Python
@@ -59,9 +59,9 @@ lra compare run task={name} attention=nystrom,full,none  # three seeds each, wit
 """
 
 
-def main(words: Sequence[str]) -> None:
+def main(arguments: Sequence[str]) -> None:
     """Write the package."""
-    what, name, options = _read(words)
+    what, name, options = _read(arguments)
     parent = Path(options.pop("to", "")).expanduser()
     if parent.exists() and not parent.is_dir():
         raise UserError(f"to={parent} is no folder; name one, which may be new")
@@ -81,10 +81,10 @@ def main(words: Sequence[str]) -> None:
 
 def _example(what: str, name: str) -> tuple[dict[str, str], str]:
     """Return the files of the example under another name, and the text of its README.md."""
-    old = WORDS[what]
+    old = EXAMPLE_NAMES[what]
     code, options, test = f"{PACKAGE}/{old}.py", f"{PACKAGE}/conf/{what}/{old}.yaml", f"tests/test_{old}.py"
-    words = {"article": "an", "other": ","} if what == "attention" else {"article": "a", "other": " mixer="}
-    return _copies(old, name, *PACKAGE_FILES, code, options, test), README.format(name=name, what=what, **words)
+    readme_parts = {"article": "an", "other": ","} if what == "attention" else {"article": "a", "other": " mixer="}
+    return _copies(old, name, *PACKAGE_FILES, code, options, test), README.format(name=name, what=what, **readme_parts)
 
 
 def _task(name: str, options: dict[str, str]) -> tuple[dict[str, str], str]:
@@ -109,16 +109,16 @@ def example_package() -> Path:
     return inside if inside.is_dir() else package.parent / "docs" / "examples" / PACKAGE
 
 
-def _read(words: Sequence[str]) -> tuple[str, str, dict[str, str]]:
+def _read(arguments: Sequence[str]) -> tuple[str, str, dict[str, str]]:
     """Read what is made, its name, and the options."""
-    plain = [word for word in words if "=" not in word]
-    pairs = [word.partition("=") for word in words if "=" in word]
+    plain = [argument for argument in arguments if "=" not in argument]
+    pairs = [argument.partition("=") for argument in arguments if "=" in argument]
     options = {key: value for key, _, value in pairs}
     what = plain[0] if plain else None
     known = ("to", "source", *OPTIONS) if what == "task" else ("to",)
     unknown = next((key for key, _, value in pairs if key not in known or not value), None)
     if len(plain) != 2 or what not in SUBCOMMANDS or unknown or len(options) < len(pairs):
-        typed = command("new", *words)
+        typed = command("new", *arguments)
         of_task = f"; the options of a task are {', '.join(known)}" if what == "task" else ""
         examples = "lra new attention mine, lra new mixer mine, or lra new task mine source=my.csv"
         raise UserError(f"{typed} does not say what to write; type {examples}{of_task}")
@@ -134,8 +134,8 @@ def _check_name(what: str, name: str) -> None:
     if len(name) > MOST_NAME_LETTERS:
         line = f"{name} has {len(name)} letters, and a name at most {MOST_NAME_LETTERS}, as a tag of W&B; type: {right}"
         raise UserError(line, kind="bad_name", key=what, value=name, right=MOST_NAME_LETTERS)
-    is_word = NAME.fullmatch(name) and not keyword.iskeyword(name)
-    if not is_word or yaml.safe_load(name) != name or override(what, name) != f"{what}={name}":
+    is_identifier = NAME.fullmatch(name) and not keyword.iskeyword(name)
+    if not is_identifier or yaml.safe_load(name) != name or override(what, name) != f"{what}={name}":
         line = f"{name!r} is no name for Python, YAML and Hydra; type a letter, then letters, digits and _: {right}"
         raise UserError(line, kind="bad_name", key=what, value=name)
     if name in (*conf_names("attention"), *conf_names("mixer"), *conf_names("task"), *OF_SWEEPS):
