@@ -212,10 +212,10 @@ def with_typed_value(key: str, value: str | None) -> str:
 
 def without_hyphens(words: Sequence[str]) -> str | None:
     """Read `--task listops` and `--task=listops` as `task=listops`; None where no flag begins with two hyphens."""
-    for place, word in enumerate(words):
+    for index, word in enumerate(words):
         if word.startswith("--"):
             name, sign, value = word[2:].partition("=")
-            following = words[place + 1] if place + 1 < len(words) else None
+            following = words[index + 1] if index + 1 < len(words) else None
             takes_next = not sign and following is not None and "=" not in following and not following.startswith("-")
             return f"{name.replace('-', '_')}={following if takes_next else value if sign else 'true'}"
     return None

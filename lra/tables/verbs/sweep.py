@@ -39,9 +39,9 @@ BESIDE = {"landmarks": "landmarks_exact", "window": "window_beside"}  # sweeps o
 def main(words: Sequence[str]) -> None:
     """Plan, run or show."""
     if not words or words[0] not in SUBCOMMANDS:
-        trouble = f"{words[0]!r} cannot be swept" if words else "sweep what?"
+        problem = f"{words[0]!r} cannot be swept" if words else "sweep what?"
         which = ", or: ".join(f"lra sweep {name}" for name in SUBCOMMANDS)
-        raise UserError(f"{trouble}; type: {which}. Anything else: lra train -m key=value,value")
+        raise UserError(f"{problem}; type: {which}. Anything else: lra train -m key=value,value")
     swept = SWEEPS[words[0]]
     mixer = next((word for word in words if word.startswith(("mixer=", "mixer."))), None)
     if mixer:

@@ -69,8 +69,8 @@ def to_overrides(words: list[str]) -> list[str]:
         UserError: when that word is missing or unknown.
     """
     if not words or words[0] not in SUBCOMMANDS:
-        trouble = f"{words[0]!r} cannot be measured" if words and "=" not in words[0] else "bench what?"
-        raise UserError(f"{trouble}; type: lra bench step task=listops attention=nystrom, or: lra bench attention")
+        problem = f"{words[0]!r} cannot be measured" if words and "=" not in words[0] else "bench what?"
+        raise UserError(f"{problem}; type: lra bench step task=listops attention=nystrom, or: lra bench attention")
     return [f"what={words[0]}", *words[1:]]
 
 
