@@ -249,8 +249,8 @@ def refuse_outside(path: Path, folder: Path) -> None:
         UserError: with the link.
     """
     if not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(folder)):
-        below = [place for place in (*reversed(path.parents), path) if folder in place.parents]
-        link = next(place for place in below if place.is_symlink())
+        below = [part for part in (*reversed(path.parents), path) if folder in part.parents]
+        link = next(part for part in below if part.is_symlink())
         raise UserError(
             f"{link} is a link that leads outside of {folder}: to {os.path.realpath(link)}; name that, or copy it there"
         )

@@ -81,8 +81,8 @@ class Parquet:
                     counts[split] += file.stated_rows
         origin, facts = determine_origin(self.request, self.folder, (), counts, benchmark)
         facts["files"] = self._hashes()
-        places = (self.folder, *self.folder.parents)
-        revision = next((place.name for place in places if place.parent.name == SNAPSHOTS), None)
+        folders = (self.folder, *self.folder.parents)
+        revision = next((folder.name for folder in folders if folder.parent.name == SNAPSHOTS), None)
         return origin, facts | ({"revision": revision} if revision else {})
 
     def _hashes(self) -> dict[str, str]:
@@ -105,12 +105,12 @@ class Parquet:
         if label is None or not pa.types.is_integer(label):
             raise UserError(f"{file.path} has no column {LABEL} of whole numbers: {file.listed()}")
 
-    def _content(self, value: pa.Scalar, place: str) -> bytes:
+    def _content(self, value: pa.Scalar, location: str) -> bytes:
         content = content_of(value)
         if content is None:  # in a dictionary a value may be missing that no row says is missing
-            raise UserError(f"{place}: {self.column} has no value", kind="no_value", key=self.column)
+            raise UserError(f"{location}: {self.column} has no value", kind="no_value", key=self.column)
         if content.size > LARGEST_BYTES:
-            line = f"{place}: {self.column} has {content.size:,} bytes, at most {LARGEST_BYTES:,} are read"
+            line = f"{location}: {self.column} has {content.size:,} bytes, at most {LARGEST_BYTES:,} are read"
             raise UserError(line, kind="large_cell", key=self.column, value=content.size, right=LARGEST_BYTES)
         raw: bytes = content.to_pybytes()
         return raw

@@ -62,7 +62,7 @@ def files_of_splits(path: Path, dataset: str, splits: tuple[str, ...]) -> tuple[
             several sets of files, or several revisions, are there.
     """
     folder = _revision(Path(os.path.realpath(path if path.is_dir() else _folder_of(path, splits))), dataset)
-    inside = next((place.parent for place in (folder, *folder.parents) if place.name == SNAPSHOTS), folder)
+    inside = next((ancestor.parent for ancestor in (folder, *folder.parents) if ancestor.name == SNAPSHOTS), folder)
     parts = [part for file in _below(folder) if (part := _part(file, folder, splits)) is not None]
     files = {split: _in_order(folder, split, [part for part in parts if part.split == split]) for split in splits}
     for split in splits:
@@ -110,8 +110,8 @@ def _below(folder: Path) -> Iterator[Path]:
     """Yield the parquet files in a folder and in those below it, but for hidden ones and other data sets of a cache."""
     seen = {os.path.realpath(folder)}
 
-    def walk(place: Path, depth: int) -> Iterator[Path]:
-        for path in sorted(place.iterdir()):
+    def walk(parent: Path, depth: int) -> Iterator[Path]:
+        for path in sorted(parent.iterdir()):
             if path.name.startswith((".", CACHED)):
                 continue
             if path.suffix == ENDING and not path.is_dir():
@@ -142,8 +142,8 @@ def _split(name: str, splits: tuple[str, ...]) -> str | None:
 
 def _part(file: Path, folder: Path, splits: tuple[str, ...]) -> _Part | None:
     """Tell of which split a file is, by its name or else by the innermost folder that says it; None: of none."""
-    places = [file.stem, *reversed(file.relative_to(folder).parts[:-1])]
-    split = next((split for place in places if (split := _split(place, splits)) is not None), None)
+    names = [file.stem, *reversed(file.relative_to(folder).parts[:-1])]
+    split = next((split for name in names if (split := _split(name, splits)) is not None), None)
     if split is None:
         return None
     match = SHARD.fullmatch(file.stem)
@@ -189,18 +189,18 @@ def _revision(path: Path, dataset: str) -> Path:
     """Return the folder of the revision in use, for a folder of the hub's cache; refuse several with none in use."""
     if not (path / SNAPSHOTS).is_dir():
         return path
-    revisions = [place for place in sorted((path / SNAPSHOTS).iterdir()) if place.is_dir()]
-    with_files = [place for place in revisions if next(_below(place), None) is not None]
+    revisions = [revision for revision in sorted((path / SNAPSHOTS).iterdir()) if revision.is_dir()]
+    with_files = [revision for revision in revisions if next(_below(revision), None) is not None]
     for in_use in REVISIONS_IN_USE:
         if (path / in_use).is_file():
             name = regular_file(path / in_use).read_bytes()[:MOST_NAME_BYTES].decode(errors="replace").strip()
-            named = next((place for place in with_files if place.name == name), None)
+            named = next((revision for revision in with_files if revision.name == name), None)
             if named is not None:
                 return named
     if len(with_files) == 1:
         return with_files[0]
     if not with_files:
         raise UserError(f"{path} has no revision of {dataset} with parquet files; fetch it, or name another source=")
-    known = ", ".join(place.name for place in with_files)
+    known = ", ".join(revision.name for revision in with_files)
     line = f"{path} has several revisions of {dataset}: {known}; name one: {override('source', with_files[0])}"
-    raise UserError(line, kind="several_revisions", key="source", value=[place.name for place in with_files])
+    raise UserError(line, kind="several_revisions", key="source", value=[revision.name for revision in with_files])

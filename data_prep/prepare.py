@@ -126,9 +126,9 @@ def _make(
     }
     if request.task in FORMS:
         splits["train"] = _of_all_classes(splits["train"], request, opened.label_words)
-    place = Path(str(opened.facts.get("path")))
-    if request.task not in FORMS and place.is_dir():  # a folder of the user's own
-        opened.facts["content"] = content_of(place, OWN_FOLDER)
+    path = Path(str(opened.facts.get("path")))
+    if request.task not in FORMS and path.is_dir():  # a folder of the user's own
+        opened.facts["content"] = content_of(path, OWN_FOLDER)
     manifest = write_store(
         folder,
         request.spec,

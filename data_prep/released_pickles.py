@@ -131,6 +131,6 @@ class Pickles:
     def origin(self, counts: dict[str, int], benchmark: dict[str, int]) -> tuple[str, dict[str, object]]:
         """Decide the origin and collect facts, as `determine_origin` does."""
         one = next(iter(self.files.values()))
-        places = (self._of_split(one, split) for split in SPLITS)  # also of one that is not read
-        files = [place for place in places if place.is_file()]
+        paths = (self._of_split(one, split) for split in SPLITS)  # also of one that is not read
+        files = [path for path in paths if path.is_file()]
         return determine_origin(self.request, one.parent, (), counts, benchmark, files=files, whole_is=ORIGIN)

@@ -100,12 +100,12 @@ def locate(
         UserError: when nothing is found, the word in `source=` does not fit the task, or the file cannot be the
             benchmark's by its form.
     """
-    word, places = request.source, ", ".join(map(str, request.folders))
+    word, folders = request.source, ", ".join(map(str, request.folders))
     if word == "auto":
         existing = (folder / name for folder in request.folders for name in names if (folder / name).exists())
-        place = next(filter(holds, existing), None)
-        if place is not None:
-            found = _readable(place, str(place))
+        first = next(filter(holds, existing), None)
+        if first is not None:
+            found = _readable(first, str(first))
             _refuse_other_forms(found, request.task, names)
             return found
         if generates or request.size == "tiny":
@@ -119,7 +119,7 @@ def locate(
         return download(archive, request.folders[0], request.tick)
     if word == "download":
         raise UserError(
-            f"task={request.task} needs {names[0]} ({size_hint}); fetch it, put it into one of {places},"
+            f"task={request.task} needs {names[0]} ({size_hint}); fetch it, put it into one of {folders},"
             f" or name it: source=/path/to/{names[0]}",
             kind=MISSING,
         )
@@ -135,7 +135,7 @@ def locate(
         raise UserError(line, kind="missing_source", key="source", value=word)
     inside_path = [path / name for name in names if path.is_dir() and (path / name).exists()]
     named = path.name in names  # then a folder of such a name in it, as the benchmark's archive has, is a part of it
-    inside = next((place for place in inside_path if not (named and place.is_dir())), None)
+    inside = next((inner for inner in inside_path if not (named and inner.is_dir())), None)
     if inside is not None:
         refuse_outside(inside, path)
     found = _readable(inside or path, override("source", word) if inside is None else str(inside))

@@ -142,15 +142,15 @@ def load_run(folder: str | Path, *, seed: int | None = None) -> Run:
     )
 
 
-def records(place: str | Path) -> pd.DataFrame:
+def records(source: str | Path) -> pd.DataFrame:
     """Read records as a table with a row for each run and a column for each field.
 
     The columns are the keys of the record with dots between them: `identity.task`, `identity.seed`,
-    `settings.attention.num_landmarks`, `outcome.test_accuracy` (a fraction in [0, 1]), `cost.train_seconds`, …
-    `source` is the file. A field that a record does not have is NaN. A broken record is left out with a warning.
+    `settings.attention.num_landmarks`, `outcome.test_accuracy` (a fraction in [0, 1]), `cost.train_seconds`, …,
+    and `source`, the file. A field that a record does not have is NaN. A broken record is left out with a warning.
 
     Args:
-        place: a run group; the project's published records, as `published/listops.jsonl`; or the path of a folder of
+        source: a run group; the project's published records, as `published/listops.jsonl`; or the path of a folder of
             runs or of a file of records.
 
     Raises:
@@ -165,15 +165,15 @@ def records(place: str | Path) -> pd.DataFrame:
     """
     import pandas as pd
 
-    group = find_group(runs_dir(), str(place)).place
-    path = group if group.exists() else Path(place).expanduser()
+    group = find_group(runs_dir(), str(source)).path
+    path = group if group.exists() else Path(source).expanduser()
     if not path.exists():
-        near = "".join(f"; lra.records({name!r}) is there" for name in nearest_groups(runs_dir(), str(place))[:1])
+        near = "".join(f"; lra.records({name!r}) is there" for name in nearest_groups(runs_dir(), str(source))[:1])
         line = f"no records: {group} is not there; name a run group, a folder or a .jsonl file{near}"
-        raise UserError(line, kind="missing_file", key=str(group), value=str(place))
+        raise UserError(line, kind="missing_file", key=str(group), value=str(source))
     collection = collect(path)
-    for trouble in collection.troubles:
-        warnings.warn(trouble, stacklevel=2)
+    for problem in collection.problems:
+        warnings.warn(problem, stacklevel=2)
     if not collection.records:
         raise UserError(f"no record is below {path}; make one with: lra train", kind="no_records", key=str(path))
     frame = pd.json_normalize([{**record} for record in collection.records])

@@ -25,18 +25,18 @@ def checked_rows(
         UserError: with the place, for a row that is no expression, has a wrong value, or is too long.
     """
     while chunk := list(itertools.islice(rows, ROWS_AT_ONCE)):
-        for place, _, ids, _ in chunk:
-            check_length(ids, place, max_length=max_length, size=size)
+        for location, _, ids, _ in chunk:
+            check_length(ids, location, max_length=max_length, size=size)
         values, faults = evaluate_rows([ids for _, _, ids, _ in chunk])
-        for i, (place, source, _, target) in enumerate(chunk):
+        for i, (location, source, _, target) in enumerate(chunk):
             if i in faults:
-                raise UserError(f"{place}: no expression, {faults[i]}")
+                raise UserError(f"{location}: no expression, {faults[i]}")
             if target != values[i]:
-                raise UserError(f"{place}: the value is {target}, but the expression's is {values[i]}")
+                raise UserError(f"{location}: the value is {target}, but the expression's is {values[i]}")
             yield source, target
 
 
-def check_length(ids: np.ndarray, place: str, *, max_length: int, size: str) -> None:
+def check_length(ids: np.ndarray, location: str, *, max_length: int, size: str) -> None:
     """Refuse an expression that is too long.
 
     Raises:
@@ -44,7 +44,7 @@ def check_length(ids: np.ndarray, place: str, *, max_length: int, size: str) -> 
     """
     if len(ids) > max_length:
         raise UserError(
-            f"{place}: {len(ids):,} tokens, but size={size} holds {max_length:,}, and a part of an expression has"
+            f"{location}: {len(ids):,} tokens, but size={size} holds {max_length:,}, and a part of an expression has"
             " another value; type size=full, or source=generate"
         )
 
@@ -115,18 +115,18 @@ def _evaluate(ids: np.ndarray) -> np.ndarray:
     """Evaluate well-formed expressions that are concatenated."""
     opens, node = ids < END, ids != END
     depth = (np.cumsum(opens.astype(np.int64) - (ids == END)) - opens)[node]
-    token, place = ids[node].astype(np.int64), np.arange(len(depth))
+    token, position = ids[node].astype(np.int64), np.arange(len(depth))
     narrow = depth.astype(np.min_scalar_type(depth.max(initial=0)))  # small types are sorted in linear time
     by_depth = np.argsort(narrow, kind="stable")  # within a depth, in reading order
     ends = np.cumsum(np.bincount(depth)) if len(depth) else np.zeros(0, np.int64)
-    below_place = below = np.zeros(0, np.int64)  # places and values of the nodes one level deeper
+    below_position = below = np.zeros(0, np.int64)  # positions and values of the nodes one level deeper
     for level in reversed(range(len(ends))):
         nodes = by_depth[ends[level - 1] if level else 0 : ends[level]]
         values = token[nodes] - ZERO
         inner = np.flatnonzero(token[nodes] < END)
         if len(inner):
-            starts = np.searchsorted(below_place, nodes[inner])  # arguments follow their operator
-            args = np.diff(np.append(starts, len(below_place)))
+            starts = np.searchsorted(below_position, nodes[inner])  # arguments follow their operator
+            args = np.diff(np.append(starts, len(below_position)))
             values[inner] = apply_operators(token[nodes[inner]], below, starts, args)
-        below_place, below = place[nodes], values
+        below_position, below = position[nodes], values
     return below

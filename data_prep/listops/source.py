@@ -120,10 +120,12 @@ def _unpickled(pickles: Pickles, split: str, symbols: np.ndarray) -> Iterator[tu
     if END in symbols:
         yield from checked_rows(rows, **limits)
         return
-    for place, source, ids, label in rows:
-        check_length(ids, place, **limits)
+    for location, source, ids, label in rows:
+        check_length(ids, location, **limits)
         if not within_bounds(ids, label):
-            raise UserError(f"{place}: no expression without its closing brackets has the value {label} and begins so")
+            raise UserError(
+                f"{location}: no expression without its closing brackets has the value {label} and begins so"
+            )
         yield source, label
 
 

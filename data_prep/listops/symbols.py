@@ -55,7 +55,7 @@ def find_symbols(rows: Sequence[np.ndarray], labels: np.ndarray, where: str) -> 
     Raises:
         UserError: when the ids can be no symbols, or no assignment, or more than one, agrees with the labels.
     """
-    first, last = (np.array([row[place] for row in rows]) for place in (0, -1))
+    first, last = (np.array([row[index] for row in rows]) for index in (0, -1))
     operators = sorted(set(first.tolist()), key=lambda id_: (labels[first == id_].mean(), id_))
     if len(operators) != 4:
         raise UserError(f"{where}: its expressions begin with {len(operators)} ids, not with the 4 operators")

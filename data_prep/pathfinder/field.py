@@ -29,7 +29,7 @@ OVERLAP = 1.8  # a paddle is refused if its keep-out plus that of others reaches
 PADDING = 1  # pixels at the edge that stay free, in the benchmark and here
 OCCUPIED = 0.3  # a pixel with a keep-out above this value is not free for a first paddle
 TRIALS = 3  # trials for a first paddle that leaves the image, and for each further paddle that hits another one
-Places = Callable[[int], np.ndarray]  # from degrees to the flat indices of pixels where a first paddle may begin
+Starts = Callable[[int], np.ndarray]  # from degrees to the flat indices of pixels where a first paddle may begin
 Window = tuple[slice, slice]
 
 
@@ -56,7 +56,7 @@ class FreeArea:
         inside = np.ones((self._side, self._side), bool)
         return bool(np.logical_or.reduce([*self._seen(degrees, inside, beyond=False)]).all())
 
-    def places(self, degrees: int, free: np.ndarray) -> np.ndarray:
+    def starts(self, degrees: int, free: np.ndarray) -> np.ndarray:
         """Find the flat indices of pixels for which the whole kernel is `free` `[side, side]` or beyond the border."""
         return np.flatnonzero(np.logical_and.reduce([*self._seen(degrees, free, beyond=True)]))
 
@@ -109,15 +109,15 @@ class Field:
         """Tell whether a pixel is in the image."""
         return 0 <= y < self.design.side and 0 <= x < self.design.side
 
-    def begin(self, rng: random.Random, places: Places) -> Contour | None:
-        """Begin a contour at one of the `places`.
+    def begin(self, rng: random.Random, starts: Starts) -> Contour | None:
+        """Begin a contour at one of the `starts`.
 
         It is None if an orientation is drawn that cannot begin a contour or has no place, or if the first paddle leaves
         the image in all trials.
         """
         for _ in range(TRIALS):
             degrees = rng.randrange(-180, 180)
-            chosen = places(degrees) if self.free_area.can_begin(degrees) else ()
+            chosen = starts(degrees) if self.free_area.can_begin(degrees) else ()
             if not len(chosen):
                 return None
             y, x = divmod(int(chosen[rng.randrange(len(chosen))]), self.design.side)

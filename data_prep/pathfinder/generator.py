@@ -66,7 +66,7 @@ def _two_targets(field: Field, rng: random.Random) -> list[Contour] | None:
     """Grow the two target contours; None if they find no room."""
     first = None
     while first is None:
-        first = field.begin(rng, partial(_first_places, field.design, field.paddle))
+        first = field.begin(rng, partial(_first_starts, field.design, field.paddle))
     second = _second(field, rng, first)
     if second is None:
         return None
@@ -79,10 +79,10 @@ def _two_targets(field: Field, rng: random.Random) -> list[Contour] | None:
 
 
 @lru_cache(None)
-def _first_places(design: Design, paddle: Paddle, degrees: int) -> np.ndarray:
+def _first_starts(design: Design, paddle: Paddle, degrees: int) -> np.ndarray:
     """Compute where the first target contour may begin; the image is empty then, so the result is cached."""
     field = Field(design, paddle)
-    return field.free_area.places(degrees, field.free(2 * design.seed_distance))
+    return field.free_area.starts(degrees, field.free(2 * design.seed_distance))
 
 
 def _second(field: Field, rng: random.Random, first: Contour) -> Contour | None:
@@ -102,7 +102,7 @@ def _distractor(field: Field, rng: random.Random) -> Contour | None:
     """Add a distractor; None if it finds no room in `TRIES` attempts."""
     free = field.free(1)
     for _ in range(TRIES):
-        contour = field.begin(rng, lambda degrees: field.free_area.places(degrees, free))
+        contour = field.begin(rng, lambda degrees: field.free_area.starts(degrees, free))
         if contour is None:
             continue
         before = field.snapshot()

@@ -32,11 +32,11 @@ def read_metadata(content: bytes, where: str) -> Iterator[tuple[str, str, int]]:
     """
     rows = _saved_rows(content, where) if form_of(content[:HEAD_BYTES]).name == "npy" else _text_rows(content)
     for number, cells in enumerate(rows, start=1):
-        place = f"{where}, line {number}"
+        location = f"{where}, line {number}"
         if len(cells) <= LABEL_COLUMN or cells[LABEL_COLUMN] not in LABELS:
-            line = f"{place}: {' '.join(cells)!r:.{LETTERS}} has no label 0 or 1 in column {LABEL_COLUMN + 1}"
-            raise UserError(line, kind="wrong_label", key=place)
-        yield place, f"{cells[0]}/{cells[1]}", LABELS[cells[LABEL_COLUMN]]
+            line = f"{location}: {' '.join(cells)!r:.{LETTERS}} has no label 0 or 1 in column {LABEL_COLUMN + 1}"
+            raise UserError(line, kind="wrong_label", key=location)
+        yield location, f"{cells[0]}/{cells[1]}", LABELS[cells[LABEL_COLUMN]]
 
 
 def _text_rows(content: bytes) -> Iterator[Cells]:

@@ -102,9 +102,11 @@ def read(path: Path, *, side: int, difficulty: str, tick: Tick) -> Release:
         raise UserError(f"{path} has no {folder}/metadata/0.npy; source= wants lra_release.gz or lra_release")
     rows: list[ReleasedImage] = []
     for number in sorted(metadata):
-        for place, name, label in read_metadata(metadata[number], f"{path}: {inner}{folder}/metadata/{number}.npy"):
+        for location, name, label in read_metadata(metadata[number], f"{path}: {inner}{folder}/metadata/{number}.npy"):
             if name not in images:
-                raise UserError(f"{place}: {name} is not there; is the archive whole?", kind="missing_file", key=place)
+                raise UserError(
+                    f"{location}: {name} is not there; is the archive whole?", kind="missing_file", key=location
+                )
             rows.append((name, images[name], label))
     filled = [row for row in rows if row[1]]
     labelled = {name for name, _, _ in rows}

@@ -185,7 +185,7 @@ def _source(
 def _may_hold(path: Path, *, side: int) -> bool:
     """Whether a file or folder may hold images of a side: one that was unpacked for another task alone does not."""
     inside = (path / folder / f"pathfinder{side}" for folder in (".", "lra_release"))
-    return path.is_file() or path.name == f"pathfinder{side}" or any(place.is_dir() for place in inside)
+    return path.is_file() or path.name == f"pathfinder{side}" or any(folder.is_dir() for folder in inside)
 
 
 def _design(side: int, difficulty: str) -> Design:

@@ -72,27 +72,27 @@ class Rows:
         Raises:
             UserError: for other tokens, and for what would need too much memory.
         """
-        place = f"{self.path}, row {len(self)}" if line is None else f"{self.path}, line {line}"
+        location = f"{self.path}, row {len(self)}" if line is None else f"{self.path}, line {line}"
         if isinstance(tokens, np.ndarray) and (self._dtype is not None or not len(self)):
-            check_row_length(place, len(tokens))
+            check_row_length(location, len(tokens))
             numbers, self._dtype = tokens, tokens.dtype
         elif not isinstance(tokens, str) or self._dtype is not None:
-            raise UserError(f"{place}: {tokens!r:.60} is no text, and no list of ids as others are", kind="no_text")
+            raise UserError(f"{location}: {tokens!r:.60} is no text, and no list of ids as others are", kind="no_text")
         else:
-            numbers = self._numbers_of(tokens, place)
+            numbers = self._numbers_of(tokens, location)
         self._file.write(np.ascontiguousarray(numbers).data)
         self._offsets.append(self._offsets[-1] + len(numbers))
-        self._labels.append(self._number_of_label(label, place))
+        self._labels.append(self._number_of_label(label, location))
         if split is not None:
-            check_split(place, split)
+            check_split(location, split)
             self._splits.append(sys.intern(split))
         if line is not None:
             self._lines.append(line)
 
-    def _numbers_of(self, text: str, place: str) -> np.ndarray:
+    def _numbers_of(self, text: str, location: str) -> np.ndarray:
         """Convert a text to the values of its bytes, or to the numbers of its words or characters."""
         content = text.encode()
-        check_cell(place, len(content))
+        check_cell(location, len(content))
         if self.tokens == "bytes":
             return np.frombuffer(content, np.uint8)
         words = text if self.tokens == "characters" else text.split()
@@ -102,7 +102,7 @@ class Rows:
         self._vocabulary_bytes += ENTRY_BYTES * new + sum(map(len, islice(reversed(of_word), new)))
         if self._vocabulary_bytes > MOST_VOCABULARY_BYTES:
             raise UserError(
-                f"{place}: up to here {len(of_word):,} different words, whose memory is above the limit of"
+                f"{location}: up to here {len(of_word):,} different words, whose memory is above the limit of"
                 f" {MOST_VOCABULARY_BYTES:,} bytes; type tokens=bytes or tokens=characters",
                 kind="many_words",
                 key="tokens",
@@ -110,15 +110,16 @@ class Rows:
             )
         return numbers
 
-    def _number_of_label(self, label: str, place: str) -> int:
+    def _number_of_label(self, label: str, location: str) -> int:
         """Return the place of a label in the list of all that were met."""
         if len(label) > MOST_LABEL_LETTERS:
-            line = f"{place}: a label of {len(label):,} letters, and at most {MOST_LABEL_LETTERS:,} are read"
+            line = f"{location}: a label of {len(label):,} letters, and at most {MOST_LABEL_LETTERS:,} are read"
             raise UserError(line, kind="wrong_label", key="label", value=len(label), right=MOST_LABEL_LETTERS)
         number = self._names.setdefault(label, len(self._names))
         if number >= MOST_CLASSES:
             line = (
-                f"{place}: more than {MOST_CLASSES} different labels up to here; a task has 2 to {MOST_CLASSES} classes"
+                f"{location}: more than {MOST_CLASSES} different labels up to here;"
+                f" a task has 2 to {MOST_CLASSES} classes"
             )
             raise UserError(line, kind="classes", key="label", right=MOST_CLASSES)
         return number
@@ -156,9 +157,10 @@ class Rows:
             return table
         wrong = next((number for number, word in enumerate(table.words) if not is_number(word)), None)
         if wrong is not None:
-            place = next(table.place(row) for row, numbers in enumerate(table.rows) if wrong in numbers)
+            location = next(table.location(row) for row, numbers in enumerate(table.rows) if wrong in numbers)
             raise UserError(
-                f"{place}: {table.words[wrong]!r:.60} is no id; ids are whole numbers from 0 to {10**MOST_DIGITS - 1}"
+                f"{location}: {table.words[wrong]!r:.60} is no id;"
+                f" ids are whole numbers from 0 to {10**MOST_DIGITS - 1}"
             )
         ids = np.array([int(word) for word in table.words], np.int64)
         return replace(table, rows=replace(table.rows, ids=ids, padded=True), words=None)

@@ -84,7 +84,7 @@ def task_yaml(name: str, source: Path, options: Mapping[str, str], scratch: Path
             line = f"{path} has {largest:,} different {table.tokens}; at most {MOST_IDS - 2:,} can be"
             line += "; type tokens=bytes or tokens=characters" if table.tokens == "words" else ""
         else:
-            line = f"{table.place(int(largest_ids.argmax()))}: id {largest}; an id is at most {MOST_IDS - 2}"
+            line = f"{table.location(int(largest_ids.argmax()))}: id {largest}; an id is at most {MOST_IDS - 2}"
         kind = "wrong_id" if vocabulary is None else "many_words"
         raise UserError(line, kind=kind, key="tokens", value=largest, right=MOST_IDS - 2)
     most = _max_length(options.get("max_length"), longest)
@@ -126,17 +126,19 @@ def _classes(table: Table, *, unlabelled: str | None) -> list[str] | None:
     names = table.names or []
     missing = [] if unlabelled else _missing(names)
     for number, name in enumerate(names):
-        place = table.place(int((table.labels == number).argmax()))
+        location = table.location(int((table.labels == number).argmax()))
         if name in missing:
             of_class = typed_command("new task mine", override("unlabelled", AS_CLASS))
             others = ", ".join(repr(other) for other in names if other not in missing)
             line = (
-                f"{place}: label {name!r:.60} beside {others:.60}; give the row a label, or leave it out; if this is"
+                f"{location}: label {name!r:.60} beside {others:.60}; give the row a label, or leave it out; if this is"
                 f" meant as a class, type: {of_class}"
             )
             raise UserError(line, kind="unlabelled", key="label", value=name, right=f"unlabelled={AS_CLASS}")
         if not WHOLE_NUMBER.fullmatch(name) and is_float(name) and not math.isnan(float(name)):
-            line = f"{place}: label {name!r:.60}; labels are whole numbers or names; correct it, or leave the row out"
+            line = (
+                f"{location}: label {name!r:.60}; labels are whole numbers or names; correct it, or leave the row out"
+            )
             raise UserError(line, kind="wrong_label", key="label", value=name)
     if not 2 <= len(names) <= MOST_CLASSES:
         what = f"only the label {names[0]!r:.60}" if len(names) == 1 else f"{len(names):,} different labels"

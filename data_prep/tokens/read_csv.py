@@ -25,7 +25,7 @@ def read_csv(path: Path, scratch: Path, settings: Mapping[str, Any]) -> Table:
             cells = csv.reader(lines, strict=True)
             names = next(cells, [])
             columns = Columns.of(path, names, settings.get("columns"))
-            places = {column: names.index(column) for column in columns if column is not None}
+            index_of = {column: names.index(column) for column in columns if column is not None}
             with Rows(path, scratch, settings.get("tokens"), columns) as rows:
                 lines.begin_row()
                 for row in cells:
@@ -35,8 +35,8 @@ def read_csv(path: Path, scratch: Path, settings: Mapping[str, Any]) -> Table:
                     if len(row) > len(names):
                         raise UserError(f"{path}, line {cells.line_num}: {len(row)} cells instead of {len(names)}")
                     row += [""] * (len(names) - len(row))
-                    split = None if columns.split is None else row[places[columns.split]]
-                    rows.add(row[places[columns.tokens]], row[places[columns.label]].strip(), split, cells.line_num)
+                    split = None if columns.split is None else row[index_of[columns.split]]
+                    rows.add(row[index_of[columns.tokens]], row[index_of[columns.label]].strip(), split, cells.line_num)
     except (UnicodeDecodeError, csv.Error) as error:
         where = f"{path}, line {cells.line_num}" if isinstance(error, csv.Error) else path
         remedy = "" if isinstance(error, csv.Error) else "; save it in UTF-8"

@@ -85,16 +85,16 @@ def _numbered(path: Path, labels: np.ndarray) -> tuple[list[str], np.ndarray]:
         letters = labels.itemsize // LETTER_BYTES
         line = f"{path}: labels of {letters:,} letters, and at most {MOST_LABEL_LETTERS:,} are read"
         raise UserError(line, kind="wrong_label", key="label", value=letters, right=MOST_LABEL_LETTERS)
-    places: dict[str, int] = {}
+    index_of: dict[str, int] = {}
     numbers = np.empty(len(labels), np.int64)
     for rows in _chunks(labels):
         names, numbers_of_chunk = np.unique(labels[rows], return_inverse=True)
-        if len(places | dict.fromkeys(names.astype(str).tolist())) > MOST_CLASSES:
+        if len(index_of | dict.fromkeys(names.astype(str).tolist())) > MOST_CLASSES:
             line = f"{path}: more than {MOST_CLASSES} different labels; a task has 2 to {MOST_CLASSES} classes"
             raise UserError(line, kind="classes", key="label", right=MOST_CLASSES)
-        found = [places.setdefault(name, len(places)) for name in names.astype(str).tolist()]
+        found = [index_of.setdefault(name, len(index_of)) for name in names.astype(str).tolist()]
         numbers[rows] = np.array(found)[numbers_of_chunk]
-    return list(places), numbers
+    return list(index_of), numbers
 
 
 def _splits(path: Path, split: np.ndarray) -> np.ndarray:
@@ -112,10 +112,10 @@ def _splits(path: Path, split: np.ndarray) -> np.ndarray:
 def _refuse_large_ids(path: Path, tokens: np.ndarray, bounds: np.ndarray) -> None:
     """Refuse ids beyond int64, as which they are read."""
     per_row = 1 if tokens.ndim == 1 else tokens.shape[1]
-    for places in _chunks(tokens):
-        chunk = np.asarray(tokens[places]).reshape(-1)
+    for span in _chunks(tokens):
+        chunk = np.asarray(tokens[span]).reshape(-1)
         if len(chunk) and chunk.max() > LARGEST_INT64:
-            first = places.start * per_row + int((chunk > LARGEST_INT64).argmax())
+            first = span.start * per_row + int((chunk > LARGEST_INT64).argmax())
             row = int(np.searchsorted(bounds, first, side="right")) - 1
             raise wrong_id(f"{path}, row {row}", int(chunk[chunk > LARGEST_INT64][0]))
 

@@ -30,9 +30,9 @@ def read_parquet(path: Path, scratch: Path, settings: Mapping[str, Any]) -> Tabl
         with Rows(path, scratch, settings.get("tokens"), columns) as rows:
             for _, (contents, labels, *splits) in file.batches(names):
                 for number in range(len(contents)):
-                    place = f"{path}, row {len(rows)}"
-                    split = _word(splits[0][number], place, "split") if splits else None
-                    rows.add(_tokens(contents[number], place), _word(labels[number], place, "label"), split)
+                    location = f"{path}, row {len(rows)}"
+                    split = _word(splits[0][number], location, "split") if splits else None
+                    rows.add(_tokens(contents[number], location), _word(labels[number], location, "label"), split)
     return rows.table()
 
 
@@ -60,31 +60,31 @@ def _check_types(file: ParquetColumns, columns: Columns) -> None:
         )
 
 
-def _tokens(value: pa.Scalar, place: str) -> str | np.ndarray | None:
+def _tokens(value: pa.Scalar, location: str) -> str | np.ndarray | None:
     """Return a row's text, or its ids; None: it has neither."""
     if is_text(value.type):
-        return _text(value, place, "the text")
+        return _text(value, location, "the text")
     ids = numbers_of(value)
     if ids is not None and ids.dtype == np.uint64 and len(ids) and ids.max() > LARGEST_INT64:
-        raise wrong_id(place, int(ids.max()))
+        raise wrong_id(location, int(ids.max()))
     return None if ids is None else ids.astype(np.int64)
 
 
-def _text(value: pa.Scalar, place: str, what: str) -> str | None:
+def _text(value: pa.Scalar, location: str, what: str) -> str | None:
     content = content_of(value)
     if content is None:
         return None
-    check_cell(place, content.size)
+    check_cell(location, content.size)
     raw: bytes = content.to_pybytes()
     try:
         return raw.decode()
     except UnicodeDecodeError as error:
-        raise UserError(f"{place}: {what} is not UTF-8: {error}", kind="no_utf8") from error
+        raise UserError(f"{location}: {what} is not UTF-8: {error}", kind="no_utf8") from error
 
 
-def _word(value: pa.Scalar, place: str, what: str) -> str:
+def _word(value: pa.Scalar, location: str, what: str) -> str:
     """Return a label or a split as a word, which is empty if the row has none."""
     if is_text(value.type):
-        return (_text(value, place, f"the {what}") or "").strip()
+        return (_text(value, location, f"the {what}") or "").strip()
     number = value.as_py()
     return "" if number is None else str(number)

@@ -111,10 +111,10 @@ def _locate(request: Request, file: str | None) -> Path:
         path = Path(file).expanduser()
         return path if path.is_absolute() else _in_package(request.task, file)
     if word == "auto":
-        places = [folder / f"{request.task}{ending}" for folder in request.folders for ending in READERS]
-        existing = [place for place in places if place.exists()]
+        paths = [folder / f"{request.task}{ending}" for folder in request.folders for ending in READERS]
+        existing = [path for path in paths if path.exists()]
         if not existing:
-            raise UserError(f"task={request.task} needs its file; {hint}, or put it to {places[0]}")
+            raise UserError(f"task={request.task} needs its file; {hint}, or put it to {paths[0]}")
         return existing[0]
     if word in SOURCE_KEYWORDS:
         raise UserError(f"source={word} is not known for task={request.task}; {hint}")

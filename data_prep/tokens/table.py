@@ -129,7 +129,7 @@ class Table:
     splits: Sequence[str] | np.ndarray | None
     lines: Sequence[int] | None
 
-    def place(self, row: int) -> str:
+    def location(self, row: int) -> str:
         """Word the place of a row for errors, such as `my.csv, line 7`."""
         return f"{self.path}, row {row}" if self.lines is None else f"{self.path}, line {self.lines[row]}"
 
@@ -143,42 +143,44 @@ def is_number(word: str) -> bool:
     return word.isascii() and word.isdigit() and len(word) <= MOST_DIGITS
 
 
-def wrong_id(place: str, number: int) -> UserError:
+def wrong_id(location: str, number: int) -> UserError:
     """Make the error of a number that is no id."""
-    line = f"{place}: id {number}; ids are whole numbers from 0 to {10**MOST_DIGITS - 1}"
+    line = f"{location}: id {number}; ids are whole numbers from 0 to {10**MOST_DIGITS - 1}"
     return UserError(line, kind="wrong_id", value=number)
 
 
-def check_cell(place: str, size: int) -> None:
+def check_cell(location: str, size: int) -> None:
     """Refuse a text that is too large to be read.
 
     Raises:
         UserError: with its size in bytes, and the limit.
     """
     if size > MOST_CELL_BYTES:
-        line = f"{place}: a cell of {size:,} bytes, and at most {MOST_CELL_BYTES:,} are read; cut it, or divide the row"
+        line = (
+            f"{location}: a cell of {size:,} bytes, and at most {MOST_CELL_BYTES:,} are read; cut it, or divide the row"
+        )
         raise UserError(line, kind="large_cell", value=size, right=MOST_CELL_BYTES)
 
 
-def check_row_length(place: str, count: int) -> None:
+def check_row_length(location: str, count: int) -> None:
     """Refuse a row of too many ids.
 
     Raises:
         UserError: with their number, and the limit.
     """
     if count > MOST_ROW_IDS:
-        line = f"{place}: a row of {count:,} ids, and at most {MOST_ROW_IDS:,} are read; cut it, or divide the row"
+        line = f"{location}: a row of {count:,} ids, and at most {MOST_ROW_IDS:,} are read; cut it, or divide the row"
         raise UserError(line, kind="large_cell", value=count, right=MOST_ROW_IDS)
 
 
-def check_split(place: str, split: object) -> None:
+def check_split(location: str, split: object) -> None:
     """Refuse an unknown split.
 
     Raises:
         UserError: with the split.
     """
     if split not in SPLITS:
-        line = f"{place}: split {str(split)!r:.60} is not known; it may be {', '.join(SPLITS)}"
+        line = f"{location}: split {str(split)!r:.60} is not known; it may be {', '.join(SPLITS)}"
         raise UserError(line, kind="wrong_split", value=split)
 
 
@@ -189,10 +191,10 @@ def check_rows(table: Table) -> None:
         UserError: with the row.
     """
     for row, split in enumerate([] if table.splits is None else table.splits):
-        check_split(table.place(row), split)
+        check_split(table.location(row), split)
     for row, ids in enumerate(table.rows):
         if not len(ids):
-            raise UserError(f"{table.place(row)}: no tokens; leave the row out")
+            raise UserError(f"{table.location(row)}: no tokens; leave the row out")
 
 
 def split_rows(table: Table) -> dict[str, np.ndarray]:
@@ -256,7 +258,7 @@ def with_classes(table: Table, classes: Sequence[object] | None) -> Table:
         label = table.names[table.labels[row]]
         right = "labels are whole numbers from 0 on" if classes is None else f"classes has {', '.join(number_of)!s:.60}"
         if_meant = "write a list of all labels to classes: in the task's YAML file if it is meant as a class"
-        line = f"{table.place(row)}: label {label!r:.60}; {right}; correct it, leave the row out, or {if_meant}"
+        line = f"{table.location(row)}: label {label!r:.60}; {right}; correct it, leave the row out, or {if_meant}"
         raise UserError(line, kind="wrong_label", key="label", value=label)
     numbers = np.array([number_of[name] for name in table.names])
     words = None if classes is None else list(map(str, classes))
@@ -324,10 +326,10 @@ def sizes_of_rows(table: Table) -> tuple[np.ndarray, np.ndarray]:
     of_each_row = ((len(ids), ids.max(), ids.min()) for ids in table.rows)
     lengths, largest, smallest = np.fromiter(of_each_row, np.dtype((np.int64, 3)), len(table.rows)).T
     if smallest.min() < 0:
-        raise wrong_id(table.place(int(smallest.argmin())), int(smallest.min()))
+        raise wrong_id(table.location(int(smallest.argmin())), int(smallest.min()))
     return lengths, largest
 
 
 def _largest(table: Table, what: str, values: np.ndarray) -> str:
     largest = table.label_of_class(int(values.max())) if what == "label" else str(values.max())
-    return f"{table.place(int(values.argmax()))} has {what} {largest:.60}"
+    return f"{table.location(int(values.argmax()))} has {what} {largest:.60}"

@@ -50,21 +50,21 @@ class LongformerAttention(AttentionBackend):
         length = q_BHLE.shape[2]
         valid_BL = real_positions(valid_BL, q_BHLE)
         global_BL = valid_BL & (valid_BL.cumsum(1) <= self.global_tokens)
-        place_BG = global_BL.int().argsort(dim=1, descending=True, stable=True)[:, : self.global_tokens]
-        place_BHGE = place_BG[:, None, :, None].expand(-1, q_BHLE.shape[1], -1, q_BHLE.shape[3])
-        q_BHGE, k_BHGE, v_BHGE = (x.gather(2, place_BHGE) for x in (q_BHLE, k_BHLE, v_BHLE))
+        index_BG = global_BL.int().argsort(dim=1, descending=True, stable=True)[:, : self.global_tokens]
+        index_BHGE = index_BG[:, None, :, None].expand(-1, q_BHLE.shape[1], -1, q_BHLE.shape[3])
+        q_BHGE, k_BHGE, v_BHGE = (x.gather(2, index_BHGE) for x in (q_BHLE, k_BHLE, v_BHLE))
 
         half = self.window // 2
         q = split_blocks(q_BHLE, half)
         seen = block_windows(q.shape[1], 1, q.device)
         near = block_key_mask(valid_BL & ~global_BL, seen, half)[:, :, :, None] & self._band(q.device)
-        among_first = global_BL.gather(1, place_BG)[:, None, None, None].expand(*near.shape[:4], -1)
+        among_first = global_BL.gather(1, index_BG)[:, None, None, None].expand(*near.shape[:4], -1)
         k, v = (
             torch.cat([take_blocks(x, seen, half), first[:, None].expand(-1, q.shape[1], -1, -1, -1)], 3)
             for x, first in ((k_BHLE, k_BHGE), (v_BHLE, v_BHGE))
         )
         out_BHLE = join_blocks(attend_blocks(q, k, v, torch.cat([near, among_first], 4)), length)
-        return out_BHLE.scatter(2, place_BHGE, exact_attention(q_BHGE, k_BHLE, v_BHLE, valid_BL))
+        return out_BHLE.scatter(2, index_BHGE, exact_attention(q_BHGE, k_BHLE, v_BHLE, valid_BL))
 
     def _band(self, device: torch.device) -> Tensor:
         """Tell which of the keys in a block and its two neighbours are in the window of each query, `[C, 3C]`."""

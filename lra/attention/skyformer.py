@@ -44,9 +44,9 @@ class SkyformerAttention(AttentionBackend):
         """Attend; see the base class."""
         _, heads, _, dims = q_BHLE.shape
         valid_BL = real_positions(valid_BL, q_BHLE)
-        place_BM, used_BM = self._sample(valid_BL)
+        index_BM, used_BM = self._sample(valid_BL)
         qk = torch.cat([q_BHLE, k_BHLE], 2) * self.dims.head_dim**-0.25
-        z_BHME = qk.gather(2, place_BM[:, None, :, None].expand(-1, heads, -1, dims))
+        z_BHME = qk.gather(2, index_BM[:, None, :, None].expand(-1, heads, -1, dims))
         q_BHLE, k_BHLE = qk.chunk(2, 2)
         used_B1M1 = used_BM[:, None, :, None]
         inner_BHMM = _gaussian(z_BHME, z_BHME) * used_B1M1 * used_B1M1.mT
@@ -66,8 +66,8 @@ class SkyformerAttention(AttentionBackend):
         number_2X = draw(torch.rand, size, seed, training=self.training, device=valid_BL.device)
         number_2L = number_2X[:, : valid_BL.shape[1]]
         number_BN = torch.where(valid_BL[:, None], number_2L, torch.inf).flatten(1)
-        smallest_BM, place_BM = number_BN.topk(min(self.num_landmarks, number_BN.shape[1]), largest=False)
-        return place_BM, smallest_BM < torch.inf
+        smallest_BM, index_BM = number_BN.topk(min(self.num_landmarks, number_BN.shape[1]), largest=False)
+        return index_BM, smallest_BM < torch.inf
 
 
 def _gaussian(x_BHLE: Tensor, y_BHME: Tensor) -> Tensor:

@@ -14,7 +14,7 @@ Positive = Annotated[int, Field(ge=1, le=10**15)]
 Count = Annotated[int, Field(ge=0, le=10**15)]
 
 
-def parsed_json(content: str | bytes, place: object, remedy: str) -> Any:
+def parsed_json(content: str | bytes, location: object, remedy: str) -> Any:
     """Parse JSON; bytes are decoded as UTF-8.
 
     Raises:
@@ -23,10 +23,10 @@ def parsed_json(content: str | bytes, place: object, remedy: str) -> Any:
     try:
         return json.loads(content)
     except (ValueError, RecursionError) as error:
-        raise UserError(f"{place} is not JSON ({error}); {remedy}", kind="no_json", key=str(place)) from error
+        raise UserError(f"{location} is not JSON ({error}); {remedy}", kind="no_json", key=str(location)) from error
 
 
-def checked(adapter: TypeAdapter[T], value: object, place: object, remedy: str) -> T:
+def checked(adapter: TypeAdapter[T], value: object, location: object, remedy: str) -> T:
     """Return `value` if it matches the schema strictly; no type is converted to another.
 
     Raises:
@@ -38,9 +38,9 @@ def checked(adapter: TypeAdapter[T], value: object, place: object, remedy: str) 
         wrong = error.errors(include_url=False, include_context=False)[0]
     key = ".".join(map(str, wrong["loc"])) or "its content"
     if wrong["type"] == "missing":
-        raise UserError(f"{place}: {key} is missing; {remedy}", kind="missing_field", key=key)
+        raise UserError(f"{location}: {key} is missing; {remedy}", kind="missing_field", key=key)
     shown = repr(wrong["input"])
     shown = shown if len(shown) <= SHOWN else f"{shown[:SHOWN]}…"
     _, should, what = wrong["msg"].partition(" should ")
     fault = f"should {what}" if should else f"is wrong ({wrong['msg']})"
-    raise UserError(f"{place}: {key}={shown} {fault}; {remedy}", kind="wrong_field", key=key, value=wrong["input"])
+    raise UserError(f"{location}: {key}={shown} {fault}; {remedy}", kind="wrong_field", key=key, value=wrong["input"])

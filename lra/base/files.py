@@ -152,7 +152,7 @@ def read_file(path: Path) -> bytes:
     return regular_file(path, remedy=MOVE_AWAY).read_bytes()
 
 
-def paths_below(place: Path) -> Iterator[Path]:
+def paths_below(top: Path) -> Iterator[Path]:
     """Yield all folders and files below a folder, none if it is not there.
 
     Raises:
@@ -163,7 +163,7 @@ def paths_below(place: Path) -> Iterator[Path]:
         if not isinstance(error, FileNotFoundError | NotADirectoryError):  # it was renamed in the meantime
             raise error
 
-    for folder, folders, files in os.walk(place, onerror=refuse):
+    for folder, folders, files in os.walk(top, onerror=refuse):
         yield from (Path(folder, name) for name in (*folders, *files))
 
 
@@ -204,11 +204,11 @@ def checked_name(name: object, before: str, *, example: str, nested: bool = Fals
     text = str(name)
     parts = text.split("/") if nested else [text]
     if len(text.encode(errors="replace")) > MOST_NAME_BYTES:
-        trouble = f"is longer than {MOST_NAME_BYTES} bytes"
+        problem = f"is longer than {MOST_NAME_BYTES} bytes"
     elif any(not part or part[0] == "." or "/" in part or "\\" in part or not part.isprintable() for part in parts):
-        trouble = "is no name for a file or a folder"
+        problem = "is no name for a file or a folder"
     else:
         return text
     shown = text if len(text) <= MOST_NAME_BYTES else f"{text[:40]}…"
-    line = f"{before}{shown} {trouble}; type a word without /, for example {before}{example}"
+    line = f"{before}{shown} {problem}; type a word without /, for example {before}{example}"
     raise UserError(line, kind="bad_name", key=before.rstrip("="), value=name, right=example)

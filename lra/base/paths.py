@@ -90,13 +90,13 @@ def _conf_dirs(variable: str, _here: str) -> tuple[Path, ...]:
         named_by.setdefault(_folder_of(entry), f"entry point {CONF_ENTRY_POINT}: {entry.name} = {entry.value}")
     named_by.pop(ours.resolve(), None)
     folders = [ours]
-    for folder, place in named_by.items():
+    for folder, origin in named_by.items():
         if not folder.is_dir():
             what = "is a file" if folder.exists() else "is not there"
-            line = f"{place}: {folder} {what}; name a folder that holds GROUP/NAME.yaml"
+            line = f"{origin}: {folder} {what}; name a folder that holds GROUP/NAME.yaml"
             raise UserError(line, kind="missing_folder", key=str(folder))
         if not any(folder.glob("*/*.yaml")):
-            raise UserError(f"{place}: {folder} has no GROUP/NAME.yaml, such as attention/mine.yaml; name its parent?")
+            raise UserError(f"{origin}: {folder} has no GROUP/NAME.yaml, such as attention/mine.yaml; name its parent?")
         for other in folders:
             _check_names(folder, other)
         folders.append(folder)
@@ -170,8 +170,8 @@ def read_choice(group: str, name: str) -> dict[str, Any]:
 
     Options come from the group's other files too, which its defaults list names; a description is of the file itself.
     """
-    place = next(path for folder in conf_dirs() if (path := folder / group / f"{name}.yaml").is_file())
-    own: dict[str, Any] = yaml.safe_load(place.read_text("utf-8"))
+    file = next(path for folder in conf_dirs() if (path := folder / group / f"{name}.yaml").is_file())
+    own: dict[str, Any] = yaml.safe_load(file.read_text("utf-8"))
     options: dict[str, Any] = {}
     for other in own.pop("defaults", []):
         if other in conf_names(group):

@@ -56,9 +56,9 @@ class DeviceCollator:
 
     def __call__(self, indices_B: Tensor) -> Batch:
         """Make a batch of the examples `indices_B`, numbers on the device; sequences longer than L are cut."""
-        places_BNL = self._starts_EN[indices_B].unsqueeze(-1) + self._positions_L
+        index_BNL = self._starts_EN[indices_B].unsqueeze(-1) + self._positions_L
         unused_BNL = self._positions_L >= self._used_EN[indices_B].unsqueeze(-1)
-        ids_BNL = self._tokens_T[places_BNL].long()
+        ids_BNL = self._tokens_T[index_BNL].long()
         if self._tokens_T.dtype == torch.int16:
             ids_BNL &= LOW_BITS
         if self.split.first_id:
@@ -222,8 +222,8 @@ class TrainLoader:
         count = len(self.collate.split)
         pieces = []
         while first < end:
-            epoch, place = divmod(first, count)
-            pieces.append(self._permutation(epoch)[place : place + end - first])
+            epoch, position = divmod(first, count)
+            pieces.append(self._permutation(epoch)[position : position + end - first])
             first += len(pieces[-1])
         return torch.cat(pieces)
 

@@ -19,9 +19,9 @@ def prepare_command(folder: Path, *changes: str) -> str:
     """
     changed = set(map(key_of, changes))
     kept = [text for text in typed_overrides(*KEPT) if key_of(text) not in changed]
-    place, named = folder.parent.parent, {*changed, *map(key_of, kept)}
-    if place.name == STORES and "paths.data" not in named and place.parent.resolve() != data_dir().resolve():
-        kept.append(override("paths.data", place.parent))
+    stores, named = folder.parent.parent, {*changed, *map(key_of, kept)}
+    if stores.name == STORES and "paths.data" not in named and stores.parent.resolve() != data_dir().resolve():
+        kept.append(override("paths.data", stores.parent))
     wanted = (override("task", folder.parent.name), override("size", folder.name))
     return command("prepare", *wanted, *typed_config_dirs(), *kept, *changes)
 

@@ -72,12 +72,12 @@ def _check_path(manifest: Manifest, folder: Path, typed: str, remedy: str) -> No
     if not path.exists():
         line = f"{override('source', typed)} is not there; leave it out for the store that is made, in {folder}"
         raise UserError(line, kind="missing_source", key="source", value=typed)
-    places = list(_places(resolved, manifest)) if "path" in facts else []
-    if recorded not in places and not any(holds_the_same(place, facts) for place in places):
+    paths = list(_paths_of_data(resolved, manifest)) if "path" in facts else []
+    if recorded not in paths and not any(holds_the_same(other, facts) for other in paths):
         raise _other_source(manifest, folder, typed, remedy)
 
 
-def _places(path: Path, manifest: Manifest) -> Iterator[Path]:
+def _paths_of_data(path: Path, manifest: Manifest) -> Iterator[Path]:
     """Yield the paths that hold a store's data if a resolved path does: itself, one inside it, or its folder."""
     facts, asked = manifest["source"], manifest["asked"]
     recorded = Path(facts["path"])

@@ -194,6 +194,6 @@ def stratified(labels: np.ndarray, fraction: float, seed: int) -> tuple[np.ndarr
     rng = np.random.default_rng(seed)
     held_out = np.zeros(len(labels), bool)
     for label in np.unique(labels):
-        places = np.flatnonzero(labels == label)
-        held_out[rng.permutation(places)[: round(fraction * len(places))]] = True
+        indices = np.flatnonzero(labels == label)
+        held_out[rng.permutation(indices)[: round(fraction * len(indices))]] = True
     return np.flatnonzero(~held_out), np.flatnonzero(held_out)

@@ -75,9 +75,9 @@ def attend_chunks(
     scores = (q @ k.mT).masked_fill_(seen == own, SELF).masked_fill_(seen < 0, PADDING)
     normaliser = scores.logsumexp(-1, keepdim=True)
     out = (scores.softmax(-1) @ v).flatten(3, 4)  # weights that add to 1, also where SELF leaves logsumexp no digits
-    place = order_BHNL.argsort(-1)[..., None]
-    out = out.gather(3, place.expand_as(out))
-    weights = normaliser.flatten(3, 4).gather(3, place).softmax(2)
+    inverse = order_BHNL.argsort(-1)[..., None]
+    out = out.gather(3, inverse.expand_as(out))
+    weights = normaliser.flatten(3, 4).gather(3, inverse).softmax(2)
     averaged: Tensor = (out * weights).sum(2)
     return averaged
 

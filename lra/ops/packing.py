@@ -33,20 +33,20 @@ class Packing:
         if valid_BL is None:
             self.counts_B = torch.full((batch,), length)
             self.order_B = torch.arange(batch)
-            self.place_T = torch.arange(batch * length)
+            self.index_T = torch.arange(batch * length)
         else:
             counts = valid_BL.sum(1)
             self.order_B = counts.argsort(descending=True, stable=True)
             self.counts_B = counts[self.order_B]
-            place_T = valid_BL[self.order_B].flatten().nonzero()[:, 0]
-            self.place_T = self.order_B[place_T // length] * length + place_T % length
+            index_T = valid_BL[self.order_B].flatten().nonzero()[:, 0]
+            self.index_T = self.order_B[index_T // length] * length + index_T % length
         self.counts: list[int] = self.counts_B.tolist()
         self._made: dict[Hashable, Any] = {}
 
     @cached_property
     def position_T(self) -> Tensor:
         """Position of each token in its sequence, in [0, L)."""
-        return self.place_T % self.length
+        return self.index_T % self.length
 
     @cached_property
     def sequence_T(self) -> Tensor:
@@ -56,7 +56,7 @@ class Packing:
     @cached_property
     def rank_T(self) -> Tensor:
         """Number of real tokens of the same sequence before each token."""
-        return torch.arange(len(self.place_T)) - (self.counts_B.cumsum(0) - self.counts_B)[self.sequence_T]
+        return torch.arange(len(self.index_T)) - (self.counts_B.cumsum(0) - self.counts_B)[self.sequence_T]
 
     @cached_property
     def has_holes(self) -> bool:
@@ -101,13 +101,13 @@ class Packing:
     def pack(self, x_BL: Tensor) -> Tensor:
         """Select the real tokens: `[B, L]` to `[T]`, or `[B, L, D]` to `[T, D]`."""
         flat = x_BL.flatten(0, 1)
-        return flat if self.has_no_padding else flat.index_select(0, self.place_T)
+        return flat if self.has_no_padding else flat.index_select(0, self.index_T)
 
     def unpack(self, x_PTD: Tensor) -> Tensor:
         """Convert planes `[P, T, D]` to the padded form `[P, B, L, D]`, with zeros at padding."""
         if not self.has_no_padding:
             rows = x_PTD.new_zeros(len(x_PTD), self.batch * self.length, x_PTD.shape[2])
-            x_PTD = rows.index_copy(1, self.place_T, x_PTD)
+            x_PTD = rows.index_copy(1, self.index_T, x_PTD)
         x_PBLD: Tensor = x_PTD.unflatten(1, (self.batch, self.length))
         return x_PBLD
 

@@ -36,9 +36,9 @@ class HashedChunks:
         first_BH11 = torch.arange(batch)[:, None, None, None] * length * heads + torch.arange(heads)[:, None, None]
         self.vector_S = (order_BHNL * heads + first_BH11).flatten()
         self.slot_S = self.vector_S * hashes + torch.arange(hashes)[:, None].expand_as(order_BHNL).reshape(-1)
-        self.place_XN = torch.empty_like(self.slot_S)
-        self.place_XN[self.slot_S] = torch.arange(len(self.slot_S))
-        self.place_XN = self.place_XN.view(-1, hashes)
+        self.index_XN = torch.empty_like(self.slot_S)
+        self.index_XN[self.slot_S] = torch.arange(len(self.slot_S))
+        self.index_XN = self.index_XN.view(-1, hashes)
         self.vector_RJC = self._after_first(self.vector_S.view(-1, length // chunk, chunk))
         own_BHNL = torch.where(torch.arange(length) < counts_B[:, None, None, None], order_BHNL, -1)
         self.position_RKC = order_BHNL.reshape(-1, length // chunk, chunk)
@@ -77,7 +77,7 @@ class HashedChunks:
         """Sum the gradients of each vector, `[X, E]`; overwrites `grad_RJCE`."""
         first, own = grad_RJCE[:, :1], grad_RJCE[:, 1:]
         own[:, -1:] += self._turn(first, -1) if self.across else first
-        return embedding_bag(self.place_XN, own.flatten(0, 2), mode="sum")
+        return embedding_bag(self.index_XN, own.flatten(0, 2), mode="sum")
 
 
 def attend_hashed_chunks(q_XE: Tensor, v_XE: Tensor, hashed: HashedChunks) -> Tensor:
@@ -97,8 +97,8 @@ class _AttendHashedChunks(torch.autograd.Function):
             out[:, part], normaliser[:, part] = fused_attention(
                 q[:, 1:][:, part], k[:, part], _windows(v)[:, part], attn_mask=mask, scale=1.0
             )
-        weights_XN = normaliser.flatten()[hashed.place_XN].softmax(1)
-        mixed: Tensor = embedding_bag(hashed.place_XN, out.flatten(0, 2), per_sample_weights=weights_XN, mode="sum")
+        weights_XN = normaliser.flatten()[hashed.index_XN].softmax(1)
+        mixed: Tensor = embedding_bag(hashed.index_XN, out.flatten(0, 2), per_sample_weights=weights_XN, mode="sum")
         ctx.save_for_backward(q_XE, v_XE, mixed, normaliser, weights_XN)
         ctx.hashed = hashed
         return mixed

@@ -105,9 +105,11 @@ class _ProjectResidual(torch.autograd.Function):
         return grads[0], grad_mixed, *grads_of.total(scale), None
 
 
-def embed(token_VD: Tensor, position_LD: Tensor, ids_T: Tensor, places_T: Tensor, masks: DropoutMasks | None) -> Tensor:
-    """Compute dropout(token[ids] + position[places]), `[T, D]`; no dropout without masks."""
-    out_TD: Tensor = _Embed.apply(token_VD, position_LD, ids_T, places_T, masks)
+def embed(
+    token_VD: Tensor, position_LD: Tensor, ids_T: Tensor, positions_T: Tensor, masks: DropoutMasks | None
+) -> Tensor:
+    """Compute dropout(token[ids] + position[positions]), `[T, D]`; no dropout without masks."""
+    out_TD: Tensor = _Embed.apply(token_VD, position_LD, ids_T, positions_T, masks)
     return out_TD
 
 
@@ -124,27 +126,27 @@ class _Embed(torch.autograd.Function):
     @staticmethod
     @without_autocast
     def forward(
-        ctx: Any, token: Tensor, position: Tensor, ids: Tensor, places: Tensor, masks: DropoutMasks | None
+        ctx: Any, token: Tensor, position: Tensor, ids: Tensor, positions: Tensor, masks: DropoutMasks | None
     ) -> Tensor:
-        ctx.save_for_backward(ids, places)
+        ctx.save_for_backward(ids, positions)
         ctx.masks, ctx.first = masks, masks.reserve(num_chunks(ids, token.shape[1])) if masks else 0
         ctx.rows = len(token), len(position)
         out = token.new_empty(len(ids), token.shape[1])
         for i, rows, _ in chunks(ids, token.shape[1]):
-            embedded = token.index_select(0, ids[rows]) + position.index_select(0, places[rows])
+            embedded = token.index_select(0, ids[rows]) + position.index_select(0, positions[rows])
             out[rows] = drop(embedded, masks, ctx.first + i)
         return out.mul_(masks.scale) if masks else out
 
     @staticmethod
     @first_order
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
-        ids, places = ctx.saved_tensors
+        ids, positions = ctx.saved_tensors
         scale = ctx.masks.scale if ctx.masks else 1.0
         grad_token, grad_position = (grads[0].new_zeros(count, grads[0].shape[1]) for count in ctx.rows)
         for i, rows, _ in chunks(ids, grads[0].shape[1]):
             grad = drop(grads[0][rows], ctx.masks, ctx.first + i)
             grad_token.index_add_(0, ids[rows], grad)
-            grad_position.index_add_(0, places[rows], grad)
+            grad_position.index_add_(0, positions[rows], grad)
         return grad_token.mul_(scale), grad_position.mul_(scale), None, None, None
 
 

@@ -59,9 +59,9 @@ class _Layout:
         self.taps, halo = taps, taps // 2
         stride = -(-(length + halo) // BLOCK) * BLOCK
         self.blocks = count * stride // BLOCK
-        self.place_T = sequence_T * stride + position_T
+        self.index_T = sequence_T * stride + position_T
         token = torch.full((count * stride + 2 * halo,), -1)
-        token[self.place_T + halo] = torch.arange(len(position_T))
+        token[self.index_T + halo] = torch.arange(len(position_T))
         self.zeros, self.token = (token < 0).nonzero()[:, 0], token.clamp_(min=0)
 
     def windows(self, x_TD: Tensor) -> Tensor:
@@ -76,7 +76,7 @@ class _Layout:
             torch.bmm(band.expand(len(windows_NWD), -1, -1), windows_NWE)
             for band, windows_NWE in zip(bands_HSW, windows_NWD.chunk(len(bands_HSW), 2), strict=True)
         ]
-        return torch.cat(outputs, 2).flatten(0, 1).index_select(0, self.place_T)
+        return torch.cat(outputs, 2).flatten(0, 1).index_select(0, self.index_T)
 
 
 def _layouts(packing: Packing, taps: int) -> list[tuple[slice, _Layout]]:

@@ -183,11 +183,11 @@ class _PackedPerformer(torch.autograd.Function):
             grad_maxima_UH[u] -= padding_UH[u] * grad_sums[:, -1].sum(1)
         if features.pass_maximum:
             # The keys that have the maxima get their gradients in equal shares.
-            places_TH = highest_TH == maxima_UH[packing.sequence_T]
-            number_UH = torch.zeros_like(maxima_UH).index_add_(0, packing.sequence_T, places_TH.to(maxima_UH))
+            has_maximum_TH = highest_TH == maxima_UH[packing.sequence_T]
+            number_UH = torch.zeros_like(maxima_UH).index_add_(0, packing.sequence_T, has_maximum_TH.to(maxima_UH))
             if ctx.whole_batch:
                 grad_maxima_UH, number_UH = (x.sum().expand_as(x) for x in (grad_maxima_UH, number_UH))
-            at = places_TH.nonzero(as_tuple=True)  # tokens and heads
+            at = has_maximum_TH.nonzero(as_tuple=True)  # tokens and heads
             k_THE, grad_k_THE = (x[1].unflatten(1, (heads, -1)) for x in (qkv, grad_qkv))
             first = (k_THE[at] @ features.directions_RE.T).argmax(1)
             shares = (grad_maxima_UH / number_UH)[packing.sequence_T[at[0]], at[1]]

@@ -23,16 +23,21 @@ __all__ = ["Collection", "Record", "collect", "data_of", "describe", "finished_a
 class Collection:
     """One record for each run, sorted by task, attention, settings and seed, with its file.
 
-    `troubles` has a line for records that were left out, with the reason; `left_out` counts these records.
+    `problems` has a line for records that were left out, with the reason; `left_out` counts these records.
     """
 
     records: list[Record] = field(default_factory=list)
     sources: list[Path] = field(default_factory=list)
-    troubles: list[str] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
     left_out: int = 0
 
+    @property
+    def troubles(self) -> list[str]:
+        """Another name of `problems`, which the report uses."""
+        return self.problems
 
-def collect(place: Path, *, separate_run_groups: bool = False, containing: str = "") -> Collection:
+
+def collect(source: Path, *, separate_run_groups: bool = False, containing: str = "") -> Collection:
     """Collect all records below a folder (`result.json`, `*.jsonl`), or in one such file.
 
     If two different records belong to the same run (same settings, data and seed), one counts, and the others are
@@ -44,18 +49,18 @@ def collect(place: Path, *, separate_run_groups: bool = False, containing: str =
     Raises:
         UserError: when a `*.jsonl` file is not there. A folder may be missing: it has no record yet.
     """
-    if place.suffix == PUBLISHED and not place.exists():
-        line = f"{place} is not there; published records are listed by: lra show runs run_group=published"
-        raise UserError(line, kind="missing_file", key=str(place))
+    if source.suffix == PUBLISHED and not source.exists():
+        line = f"{source} is not there; published records are listed by: lra show runs run_group=published"
+        raise UserError(line, kind="missing_file", key=str(source))
     collection = Collection()
     of_run: dict[tuple[object, ...], list[_Candidate]] = defaultdict(list)
     sizes: Counter[Path] = Counter()
-    for path, where, record in records_in(place, containing):
+    for path, where, record in records_in(source, containing):
         sizes[path] += path.suffix == PUBLISHED
         if record is None:
             continue
         if isinstance(record, UserError):
-            collection.troubles.append(visible(f"left out: {record}"))
+            collection.problems.append(visible(f"left out: {record}"))
             continue
         key = (*run_key(record), record["identity"]["run_group"] if separate_run_groups else None)
         of_run[key].append(_Candidate(record, path, where))
@@ -71,8 +76,8 @@ def collect(place: Path, *, separate_run_groups: bool = False, containing: str =
         for candidate in candidates:
             if candidate.record != used.record:
                 skipped[candidate.path, used.path].append((candidate, used))
-    collection.left_out = len(collection.troubles) + sum(map(len, skipped.values()))
-    collection.troubles += map(_skipped, skipped.values())
+    collection.left_out = len(collection.problems) + sum(map(len, skipped.values()))
+    collection.problems += map(_skipped, skipped.values())
     return collection
 
 
@@ -94,12 +99,12 @@ def _skipped(pairs: list[tuple[_Candidate, _Candidate]]) -> str:
     return visible(text)
 
 
-def records_in(place: Path, containing: str = "") -> Iterator[tuple[Path, str, Record | UserError | None]]:
+def records_in(source: Path, containing: str = "") -> Iterator[tuple[Path, str, Record | UserError | None]]:
     """Yield for each record its file, its place in words, and itself or its error; None for one without the text."""
-    if place.is_dir():
-        files = [path for path in sorted(paths_below(place)) if path.name == RESULT or path.suffix == PUBLISHED]
+    if source.is_dir():
+        files = [path for path in sorted(paths_below(source)) if path.name == RESULT or path.suffix == PUBLISHED]
     else:
-        files = [place] if place.exists() else []
+        files = [source] if source.exists() else []
     for path in files:
         if ".replaced-" in path.parent.name:
             continue

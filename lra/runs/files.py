@@ -48,9 +48,9 @@ def run_folder(
     return runs / group / task / attention / f"{protocol}-{size}-{steps}steps-{config_hash}" / f"seed{seed}"
 
 
-def run_folders(place: Path, runs: Path) -> Iterator[Path]:
-    """Find the runs' folders at `place`, in or below the folder `runs`; what `force=true` has set aside is none."""
-    for folder in sorted(path for path in paths_below(place) if path.name.startswith("seed")):
+def run_folders(top: Path, runs: Path) -> Iterator[Path]:
+    """Find the runs' folders at `top`, in or below the folder `runs`; what `force=true` has set aside is none."""
+    for folder in sorted(path for path in paths_below(top) if path.name.startswith("seed")):
         named = SEED_FOLDER.fullmatch(folder.name) and SETTINGS_FOLDER.fullmatch(folder.parent.name)
         below = len(folder.relative_to(runs).parts)
         if named and below >= LEAST_PARTS and any((folder / file).exists() for file in MARKS_OF_A_RUN):
@@ -76,8 +76,8 @@ def find_run(run: str, runs: Path, *, seed: int | None = None) -> Path:
         UserError: when no run or several runs have this hash and seed.
     """
     folder, (group, slash, digits) = Path(run).expanduser(), run.rpartition("/")
-    place = runs / group
-    is_hash = HASH.fullmatch(digits) and place.is_relative_to(runs) and (place.is_dir() or not group)
+    group_folder = runs / group
+    is_hash = HASH.fullmatch(digits) and group_folder.is_relative_to(runs) and (group_folder.is_dir() or not group)
     if folder.is_dir() or (slash and not is_hash):
         if seed is not None:
             named = override("run", run)
@@ -88,7 +88,7 @@ def find_run(run: str, runs: Path, *, seed: int | None = None) -> Path:
         lists = command("show runs", *typed_overrides("paths.runs"))
         line = f"run={run} is no folder, and no hash of a run's settings (4 to 8 digits); type: {lists}"
         raise UserError(line, kind="unknown_run", key="run", value=run)
-    known = list(run_folders(place, runs))
+    known = list(run_folders(group_folder, runs))
     of_hash = [known_run for known_run in known if hash_and_seed(known_run)[0].startswith(digits)]
     matching = [known_run for known_run in of_hash if seed in (None, hash_and_seed(known_run)[1])]
     if len(matching) == 1:
@@ -104,12 +104,12 @@ def find_run(run: str, runs: Path, *, seed: int | None = None) -> Path:
         raise UserError(line, kind="unknown_run", key="seed", value=seed, right=texts)
     if not known:
         makes = command("train", *typed_overrides("paths.runs"), "size=tiny", "logger=csv")
-        line = f"run={run} is not known: no run is below {place}; type: {makes}"
+        line = f"run={run} is not known: no run is below {group_folder}; type: {makes}"
         raise UserError(line, kind="unknown_run", key="run", value=run)
     hashes = [hash_and_seed(folder)[0][: len(digits)] for folder in known]
     likeness = [SequenceMatcher(None, digits, of_run, autojunk=False).ratio() for of_run in hashes]
     near = known[likeness.index(max(likeness))]
-    line = f"run={run} is the hash of no run below {place}; the nearest is another; {_to_type([typed[near]])}"
+    line = f"run={run} is the hash of no run below {group_folder}; the nearest is another; {_to_type([typed[near]])}"
     raise UserError(line, kind="unknown_run", key="run", value=run, right=[" ".join(typed[near])])
 
 

@@ -27,7 +27,7 @@ class RunGroup(NamedTuple):
     name: str
 
     @property
-    def place(self) -> Path:
+    def path(self) -> Path:
         """Its folder, or its file of published records; it need not exist."""
         return self.runs / self.name
 
@@ -66,7 +66,7 @@ def is_path(typed: str) -> bool:
 
 def _is_there(group: RunGroup) -> bool:
     """Tell whether a group is there; the folder `published` may hold figures alone."""
-    return group.place.exists() and (group.name != PUBLISHED_FOLDER or any(_files_of_records(group.place)))
+    return group.path.exists() and (group.name != PUBLISHED_FOLDER or any(_files_of_records(group.path)))
 
 
 def groups_in(runs: Path) -> list[str]:
@@ -76,8 +76,8 @@ def groups_in(runs: Path) -> list[str]:
     return [path.name for path in sorted(runs.iterdir()) if path.name[0] != "." and any(_files_of_records(path))]
 
 
-def _files_of_records(place: Path) -> Iterator[Path]:
-    paths = paths_below(place) if place.is_dir() else [place]
+def _files_of_records(top: Path) -> Iterator[Path]:
+    paths = paths_below(top) if top.is_dir() else [top]
     return (path for path in paths if path.name == RESULT or path.suffix == PUBLISHED)
 
 

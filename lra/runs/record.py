@@ -53,19 +53,19 @@ class OtherVersionError(UserError):
     `advice` says what reads it.
     """
 
-    def __init__(self, place: object, version: int):
+    def __init__(self, location: object, version: int):
         of, self.advice = "a later lra", "update this one"
         if version < SCHEMA_VERSION:
             of, self.advice = "an earlier lra", f"lra at commit {READS_EARLIER} reads it"
-        super().__init__(f"{place} is a record of schema version {version}, of {of}; {self.advice}")
+        super().__init__(f"{location} is a record of schema version {version}, of {of}; {self.advice}")
 
 
-def parse_record(text: str, place: object) -> Record:
-    """Parse and check a record; `place` is the file, or the place in it, for errors."""
-    return validated(parse_json(text, place), place)
+def parse_record(text: str, location: object) -> Record:
+    """Parse and check a record; `location` is the file, or the place in it, for errors."""
+    return validated(parse_json(text, location), location)
 
 
-def parse_json(text: str, place: object) -> Any:
+def parse_json(text: str, location: object) -> Any:
     """Parse JSON strictly: NaN, infinity, broken Unicode and very deep nesting are refused.
 
     Raises:
@@ -77,11 +77,11 @@ def parse_json(text: str, place: object) -> Any:
         if _depth(value) > DEEPEST:  # so that recursive functions on a record cannot overflow the stack
             raise ValueError(f"nested deeper than {DEEPEST}")
     except (ValueError, RecursionError) as error:
-        raise UserError(f"{place} is not JSON ({error}); {REMEDY}", kind="no_json", key=str(place)) from error
+        raise UserError(f"{location} is not JSON ({error}); {REMEDY}", kind="no_json", key=str(location)) from error
     return value
 
 
-def validated(value: object, place: object) -> Record:
+def validated(value: object, location: object) -> Record:
     """Check a record, parsed from JSON.
 
     Raises:
@@ -90,13 +90,13 @@ def validated(value: object, place: object) -> Record:
     """
     version = value.get("schema_version") if isinstance(value, dict) else None
     if type(version) is not int or not 1 <= version <= LAST_VERSION:
-        raise UserError(f"{place} is not a record of schema version {SCHEMA_VERSION}; {REMEDY}")
+        raise UserError(f"{location} is not a record of schema version {SCHEMA_VERSION}; {REMEDY}")
     if version != SCHEMA_VERSION:
-        raise OtherVersionError(place, version)
-    record = checked(RECORD, value, place, REMEDY)
+        raise OtherVersionError(location, version)
+    record = checked(RECORD, value, location, REMEDY)
     contradiction = next(_contradictions(record), None)
     if contradiction:
-        raise UserError(f"{place}: {contradiction}; {REMEDY}")
+        raise UserError(f"{location}: {contradiction}; {REMEDY}")
     return record
 
 
@@ -153,15 +153,15 @@ def write_record(folder: Path, record: Mapping[str, object]) -> Record:
 
 def move_aside(path: Path) -> Path:
     """Rename a broken file to the first free name of `NAME.broken-1`, `NAME.broken-2` …, and return the new path."""
-    aside = _free_place(path)
+    aside = _free_path(path)
     os.rename(path, aside)
     return aside
 
 
-def _free_place(path: Path) -> Path:
+def _free_path(path: Path) -> Path:
     """Choose the first free name of `NAME.broken-1`, `NAME.broken-2` …"""
-    places = (path.with_name(f"{path.name}.broken-{number}") for number in itertools.count(1))
-    return next(place for place in places if not os.path.lexists(place))
+    paths = (path.with_name(f"{path.name}.broken-{number}") for number in itertools.count(1))
+    return next(free for free in paths if not os.path.lexists(free))
 
 
 def read_record(folder: Path) -> Record | None:
@@ -179,7 +179,7 @@ def read_record(folder: Path) -> Record | None:
     except OtherVersionError:
         raise
     except UserError as error:
-        move = shell_command("mv", path, _free_place(path))
+        move = shell_command("mv", path, _free_path(path))
         raise error.reworded(f"{error}: {move}") from error
 
 

@@ -88,15 +88,15 @@ def keep_replaced_run(folder: Path, record: Record | None) -> None:
         return
     if record is None or stored != record:
         raise RunLockedError(f"another process has just finished this run: {folder}")
-    place = _place(folder, record["provenance"]["finished_at"])
-    place.mkdir(exist_ok=True)
+    aside = _folder_aside(folder, record["provenance"]["finished_at"])
+    aside.mkdir(exist_ok=True)
     names = sorted({path.name for path in folder.iterdir()} - {TRAINING, RUNNER}, key=lambda name: name == RESULT)
     for name in names:
-        os.replace(folder / name, place / name)
+        os.replace(folder / name, aside / name)
 
 
-def _place(folder: Path, finished_at: str) -> Path:
+def _folder_aside(folder: Path, finished_at: str) -> Path:
     """Choose a folder that is named after the time when the run ended, and that holds no other finished run."""
     name = f"{folder.name}.replaced-{re.sub('[^0-9]', '', finished_at)[:14]}"
     names = (name if number == 1 else f"{name}-{number}" for number in count(1))
-    return next(place for place in map(folder.with_name, names) if not (place / RESULT).exists())
+    return next(aside for aside in map(folder.with_name, names) if not (aside / RESULT).exists())

@@ -66,14 +66,14 @@ def no_hydra_folder_if_refused(verb: str, overrides: Sequence[str]) -> Iterator[
     Only a new folder that holds nothing but Hydra's own files is deleted, and those above it that are new and empty.
     """
     of_hydra = load_config(verb, overrides, with_hydra=True).hydra
-    place = Path(of_hydra.run.dir).absolute()
-    there_before = {folder for folder in (place, *place.parents) if folder.exists()}
+    run_dir = Path(of_hydra.run.dir).absolute()
+    there_before = {folder for folder in (run_dir, *run_dir.parents) if folder.exists()}
     try:
         yield
     except BaseException as error:  # an error of a command is carried past Hydra by one that is no Exception
         cause = error.args[0] if error.args else error
         named = HydraConfig.initialized() and not OmegaConf.is_missing(HydraConfig.get().runtime, "output_dir")
-        made = Path(HydraConfig.get().runtime.output_dir) if named else place  # it may have the time in its name
+        made = Path(HydraConfig.get().runtime.output_dir) if named else run_dir  # it may have the time in its name
         own = made / (of_hydra.output_subdir or "")
         if isinstance(cause, UserError) and made not in there_before and made.is_dir() and {*made.iterdir()} <= {own}:
             delete_with_empty_parents(made, (above for above in made.parents if above not in there_before))
@@ -93,9 +93,9 @@ def read_flags(flags: Sequence[str], verb: str) -> Namespace:
     except SystemExit as end:
         if not end.code:  # such as --version
             raise
-        trouble = said.getvalue().strip().rpartition("error: ")[2]
-        first = next((place for place, flag in enumerate(flags) if flag.startswith("--")), 0)
-        raise unknown_flag(flags[first:], verb, trouble, load_config(verb)) from None
+        problem = said.getvalue().strip().rpartition("error: ")[2]
+        first = next((index for index, flag in enumerate(flags) if flag.startswith("--")), 0)
+        raise unknown_flag(flags[first:], verb, problem, load_config(verb)) from None
 
 
 class _Composed(Hydra):

@@ -95,8 +95,8 @@ def check_values(cfg: DictConfig, *, classes: bool, verb: str | None = None) -> 
             key, kind = f"{group}.{name}".lstrip("."), options.kinds.get(name, Any)
             if options.owner and name not in options.kinds and f"{name}}}" not in OmegaConf.to_yaml(cfg):
                 advice = OWN_MODEL if group == "model" and own_model(cfg.model) else None
-                place = " in a file" if verb else ""
-                raise unknown_option(key, cfg, options, verb=verb, place=place, advice=advice)
+                location = " in a file" if verb else ""
+                raise unknown_option(key, cfg, options, verb=verb, location=location, advice=advice)
             if group or kind is not str or members[name] is not None:  # a command's file says null for no choice
                 values[key], kinds[key] = members[name], kind
     wrong = first_wrong(values, kinds)
@@ -192,23 +192,23 @@ def _check_graphs(cfg: DictConfig) -> None:
 
 def _check_data(cfg: DictConfig) -> None:
     """Refuse lengths of a task's data that contradict each other; each number by itself is checked already."""
-    data, place = cfg.task.data, f"task.sizes.{OmegaConf.select(cfg, 'size.name')}"
+    data, size_key = cfg.task.data, f"task.sizes.{OmegaConf.select(cfg, 'size.name')}"
     longest, shortest, side = (data.get(name) for name in ("max_length", "min_length", "side"))
     if longest is None:  # a stored configuration may lack settings that only making data needs
         return
     if longest > data.get("seq_len", longest):
         why = f"is more than task.data.seq_len={data.seq_len}, the longest that the model takes"
-        raise _contradiction(cfg, "task.data.max_length", why, f"{place}.max_length={data.seq_len}")
+        raise _contradiction(cfg, "task.data.max_length", why, f"{size_key}.max_length={data.seq_len}")
     if shortest is not None and (longest < LEAST_LENGTH or shortest > longest - 2):
         why = f"is too long: no expression has more tokens, and fewer than task.data.max_length={longest}"
-        raise _contradiction(cfg, "task.data.min_length", why, f"{place}.min_length={max(longest, 100) // 2}")
+        raise _contradiction(cfg, "task.data.min_length", why, f"{size_key}.min_length={max(longest, 100) // 2}")
     drawn = data.get("drawn_side", DRAWN_SIDE)
     if side is not None and (drawn % side or side * side > longest):
         why = (
             f"does not divide the {drawn} pixels of a row, or {side} × {side} pixels are more than"
             f" task.data.max_length={longest}"
         )
-        raise _contradiction(cfg, "task.data.side", why, f"{place}.side=16")
+        raise _contradiction(cfg, "task.data.side", why, f"{size_key}.side=16")
 
 
 def _contradiction(cfg: DictConfig, key: str, why: str, right: str, *, kind: str = "contradiction") -> UserError:

@@ -33,7 +33,7 @@ def split_config_dirs(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
                 raise UserError(f"{argument} needs a folder that holds GROUP/NAME.yaml; type {flag} FOLDER")
             folders.append(folder)
         elif search:
-            folders += [_place(part.strip().strip("'\"")) for part in search[1].split(",") if part.strip()]
+            folders += [_folder_of(part.strip().strip("'\"")) for part in search[1].split(",") if part.strip()]
         else:
             others.append(argument)
     return others, folders
@@ -41,11 +41,11 @@ def split_config_dirs(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
 
 def added_config_dirs(folders: Sequence[str]) -> AbstractContextManager[None]:
     """Within this context, this process and its children search these folders for configuration files too."""
-    places = [*(str(Path(folder).expanduser().resolve()) for folder in folders), os.environ.get(CONF_VARIABLE, "")]
-    return environment({CONF_VARIABLE: os.pathsep.join(filter(None, places))} if folders else {})
+    search_path = [*(str(Path(folder).expanduser().resolve()) for folder in folders), os.environ.get(CONF_VARIABLE, "")]
+    return environment({CONF_VARIABLE: os.pathsep.join(filter(None, search_path))} if folders else {})
 
 
-def _place(part: str) -> str:
+def _folder_of(part: str) -> str:
     """Turn `file://FOLDER` or `pkg://package.folder` into a folder."""
     if not part.startswith("pkg://"):
         return part.removeprefix("file://")

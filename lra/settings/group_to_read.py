@@ -26,7 +26,7 @@ def with_group_found(overrides: Sequence[str]) -> list[str]:
     if typed is None:
         return list(overrides)
     group = find_group(runs, typed)
-    if is_path(typed) and not group.place.exists():
+    if is_path(typed) and not group.path.exists():
         names = [override("run_group", name) for name in nearest_groups(runs, typed)]
         right = names[0] if names else override("run_group", PUBLISHED_FOLDER)
         line = f"{override('run_group', typed)}: no file or folder is there; type its path, or a run group, as"
@@ -50,16 +50,16 @@ def typed_text(key: str, overrides: Sequence[str]) -> str | None:
     return values[0] if len(values) == 1 and isinstance(values[0], str) else None
 
 
-def no_records(verb: str, place: Path, *, troubles: Sequence[str] = ()) -> UserError:
+def no_records(verb: str, path: Path, *, troubles: Sequence[str] = ()) -> UserError:
     """The error for a run group without a record; it offers commands with the user's groups that have some.
 
     Args:
         verb: the command, with the subcommand behind it, as for `typed_command`.
-        place: the group's folder or file.
+        path: the group's folder or file.
         troubles: a line for each record in it that is broken.
     """
     runs = folder_of_runs(typed_overrides("paths.runs"))
-    name = str(place.relative_to(runs)) if place.is_relative_to(runs) else place.name
+    name = str(path.relative_to(runs)) if path.is_relative_to(runs) else path.name
     names = [other for other in nearest_groups(runs, name) if other != name][:MOST_OFFERED]
     right = [typed_command(verb, override("run_group", other)) for other in names]
     if not right:
@@ -67,5 +67,5 @@ def no_records(verb: str, place: Path, *, troubles: Sequence[str] = ()) -> UserE
         if verb != "publish":
             right.append(typed_command(verb, override("run_group", PUBLISHED_FOLDER)))
     what = "type: " if len(right) == 1 else "type one of: "
-    line = "; ".join([f"no record is in {place}", *troubles, what + ", ".join(right)])
-    return UserError(visible(line), kind="no_records", key=str(place), right=right)
+    line = "; ".join([f"no record is in {path}", *troubles, what + ", ".join(right)])
+    return UserError(visible(line), kind="no_records", key=str(path), right=right)

@@ -212,10 +212,10 @@ def with_typed_value(key: str, value: str | None) -> str:
 
 def without_hyphens(arguments: Sequence[str]) -> str | None:
     """Read `--task listops` and `--task=listops` as `task=listops`; None where no flag begins with two hyphens."""
-    for place, argument in enumerate(arguments):
+    for index, argument in enumerate(arguments):
         if argument.startswith("--"):
             name, sign, value = argument[2:].partition("=")
-            following = arguments[place + 1] if place + 1 < len(arguments) else None
+            following = arguments[index + 1] if index + 1 < len(arguments) else None
             takes_next = not sign and following is not None and "=" not in following and not following.startswith("-")
             return f"{name.replace('-', '_')}={following if takes_next else value if sign else 'true'}"
     return None

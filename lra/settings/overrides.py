@@ -58,9 +58,9 @@ def check_overrides(
     """
     typed = [read_override(text, verb) for text in overrides if not text.startswith("-")]
     names = conf_choices()
-    for place, each in enumerate(typed):
+    for index, each in enumerate(typed):
         if each.key_or_group in names and is_from_environment(each):
-            typed[place] = with_environment(each, verb)
+            typed[index] = with_environment(each, verb)
     rewritten = {each.input_line: str(each.input_line) for each in typed}
     several = next((each for each in typed if each.is_sweep_override()), None)
     if several and not sweep:
@@ -89,10 +89,10 @@ def check_overrides(
         kind, default = _kind(key, runs, whole, classes=classes and each in typed)
         values = values_of(each)
         if kind not in TEXTS and is_from_environment(each):
-            in_place = with_environment(each, verb)
-            if in_place.is_sweep_override() and not sweep:
-                raise _several_values(in_place, verb)
-            rewritten[each.input_line], values = str(in_place.input_line), values_of(in_place)
+            filled = with_environment(each, verb)
+            if filled.is_sweep_override() and not sweep:
+                raise _several_values(filled, verb)
+            rewritten[each.input_line], values = str(filled.input_line), values_of(filled)
         values = [value for value in values if "${" not in str(value)]  # checked when it is known
         if kind in TEXTS:
             rewritten[each.input_line] = as_text(each)

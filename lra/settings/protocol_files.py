@@ -48,5 +48,5 @@ def options_name(mixer: str, task: str, size: str, protocol: str) -> str:
 
 def first_file(group: str, names: Sequence[str]) -> str:
     """Choose the first of some names of which a config group has a file in any configuration folder, else the last."""
-    places = [folder / group for folder in conf_dirs()]
-    return next((name for name in names if any((place / f"{name}.yaml").is_file() for place in places)), names[-1])
+    folders = [folder / group for folder in conf_dirs()]
+    return next((name for name in names if any((folder / f"{name}.yaml").is_file() for folder in folders)), names[-1])

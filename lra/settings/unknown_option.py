@@ -46,7 +46,7 @@ def unknown_option(
     verb: str | None = None,
     value: str | None = None,
     own: Sequence[str] = (),
-    place: str = "",
+    location: str = "",
     advice: str | None = None,
 ) -> UserError:
     """The error for an option that is not there, or that nothing reads: with what it was meant to be, or with all.
@@ -58,7 +58,7 @@ def unknown_option(
         verb: the verb that composed the configuration.
         value: what was typed as its value.
         own: options of the verb that was typed, where `cfg` is that of its runs.
-        place: where the option stands, if it was not typed.
+        location: where the option stands, if it was not typed.
         advice: what to do, beside typing what is right; None: the command that prints all options.
     """
     group, _, name = key.rpartition(".")
@@ -79,7 +79,7 @@ def unknown_option(
     known = [*own, *(other for other in _keys_to_type(cfg) if other != key)]
     lists_group = bool(group) and has_group and (options.owner is not None or "name" in node)
     right = _by_other_words(key, cfg, known, value)
-    if right is None and group == "task.data" and not place:  # what is typed is an option of the size
+    if right is None and group == "task.data" and not location:  # what is typed is an option of the size
         right = _by_letters(key, cfg, known, value)
     elif right is None and group and has_group:
         right = _by_letters_in_group(key, cfg, there, addable, value)
@@ -94,7 +94,7 @@ def unknown_option(
     elif hint is None:
         takes = f"lra {(verb or 'train').replace('_', ' ')} takes {', '.join(known)}"
         hint = takes if len(known) <= MOST_LISTED else "no name is like it"
-    return UserError(f"unknown option {key}{place}; {hint}; {advice}", kind="unknown_option", key=key, right=right)
+    return UserError(f"unknown option {key}{location}; {hint}; {advice}", kind="unknown_option", key=key, right=right)
 
 
 def _keys_to_type(cfg: DictConfig) -> list[str]:
@@ -194,13 +194,13 @@ def fits(cfg: DictConfig, key: str, value: object) -> bool:
     return default in (None, "???") or isinstance(value, type(default))
 
 
-def unknown_flag(flags: Sequence[str], verb: str, trouble: str, cfg: DictConfig, own: Sequence[str] = ()) -> UserError:
+def unknown_flag(flags: Sequence[str], verb: str, problem: str, cfg: DictConfig, own: Sequence[str] = ()) -> UserError:
     """The error for `--task listops`, which is typed `task=listops`, and for what is no flag of any program.
 
     Args:
         flags: the arguments from the flag on.
         verb: the verb that was typed.
-        trouble: what is wrong with the flag.
+        problem: what is wrong with the flag.
         cfg: the configuration of the verb, or of its runs.
         own: as in `unknown_option`.
     """
@@ -213,7 +213,7 @@ def unknown_flag(flags: Sequence[str], verb: str, trouble: str, cfg: DictConfig,
         right = meant and with_typed_value(meant, value)
         phrase = None if right else _phrase_hint(key, cfg)
         advice = phrase or (right and f"type {right}, without hyphens")
-    line = f"{trouble}; {(override and advice) or f'lra {verb} --help shows what there is'}"
+    line = f"{problem}; {(override and advice) or f'lra {verb} --help shows what there is'}"
     return UserError(line, kind="unknown_option", key=" ".join(flags), right=right)
 
 
@@ -221,8 +221,8 @@ def not_installed(group: str, name: str) -> str | None:
     """Word what to type for a choice in a package that `lra new` has written below the current folder."""
     for folder in (Path(name), Path()):
         if (folder / name / "conf" / group / f"{name}.yaml").is_file() and (folder / "pyproject.toml").is_file():
-            place = f"./{name}" if folder.name else "."
-            return f"{place} is not installed; type: {shell_command('pip', 'install', '-e', place)}"
+            path = f"./{name}" if folder.name else "."
+            return f"{path} is not installed; type: {shell_command('pip', 'install', '-e', path)}"
     return None
 
 

@@ -37,9 +37,9 @@ def accuracy_table(records: list[Record], *, reference: str, listed_tasks: Itera
     rows = make_rows(shown, reference=reference, tasks=tasks)
     head = method_column(shown)
     lines: list[list[str]] = []
-    places: list[int] = []  # of each variant's own line among all
+    starts: list[int] = []  # of each variant's own line among all
     for row in rows:
-        places.append(len(lines))
+        starts.append(len(lines))
         lines += _lines(row, tasks, reference)
     columns = {task: central_values(rows, task) for task in tasks} | {"average": [row.average for row in rows]}
     details = _details(shown, rows, reference)
@@ -50,7 +50,7 @@ def accuracy_table(records: list[Record], *, reference: str, listed_tasks: Itera
         optional=("hours", "parameters", "average", *tasks[:2:-1]),  # three tasks always stay
         notes=[*_notes(shown, rows, reference, left_out=len(records) - len(shown)), *details],
         details=len(details),
-        best=frozenset((places[place], name) for name, values in columns.items() for place in places_of_best(values)),
+        best=frozenset((starts[index], name) for name, values in columns.items() for index in places_of_best(values)),
         legend=_caption(shown, rows, reference),
         numbers=[
             {head: row.name, **_csv_numbers(task, cell, reference)} for row in rows for task, cell in row.cells.items()

@@ -149,7 +149,7 @@ def places_of_best(values: Sequence[float | None], *, digits: int = 2) -> list[i
     """The places of the highest value as tables show it, several if they are equal; none of one value alone."""
     shown = [None if value is None else round(value, digits) for value in values]
     known = [value for value in shown if value is not None]
-    return [place for place, value in enumerate(shown) if len(known) > 1 and value == max(known)]
+    return [index for index, value in enumerate(shown) if len(known) > 1 and value == max(known)]
 
 
 def make_rows(records: list[Record], *, reference: str, tasks: tuple[str, ...] = TASKS) -> list[Row]:

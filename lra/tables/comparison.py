@@ -80,8 +80,8 @@ def contenders(records: list[Record], baseline: str | None = None, *, methods: S
     groups = group_by_variant(records)
     if not groups:
         return []
-    places = {method: place for place, method in enumerate(dict.fromkeys(methods))}
-    groups = dict(sorted(groups.items(), key=lambda item: places.get(item[1][0]["identity"]["attention"], len(places))))
+    order = {method: position for position, method in enumerate(dict.fromkeys(methods))}
+    groups = dict(sorted(groups.items(), key=lambda item: order.get(item[1][0]["identity"]["attention"], len(order))))
     first = next(iter(groups)) if baseline is None else baseline
     groups = {first: groups[first], **groups}
     cells = {name: make_cell(members, "paper") for name, members in groups.items()}
@@ -218,7 +218,7 @@ def comparison_table(
         rows=rows,
         notes=[*_notes(compared), *details],
         details=len(details),
-        best=frozenset((row, name) for name, places in best.items() for row in places),
+        best=frozenset((row, name) for name, best_rows in best.items() for row in best_rows),
         legend=f"{cell_note(cells)}. {DIFFERENCE}, over seeds and by bootstrap over test examples."
         f" {EFFECT}: Δ over seeds in standard deviations between seeds. {''.join(_equal_cost_notes(equal))}"
         f" Verdict: over seeds, at 5 % for all rows together. {WOULD}",

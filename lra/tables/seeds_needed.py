@@ -48,8 +48,8 @@ def _drawn(seeds: int, rows: int) -> tuple[np.ndarray, np.ndarray]:
 def critical_value_of(seeds: int, rows: int) -> float:
     """The critical value for rows of so many seeds each, interpolated between `COUNTS` over 1 / (seeds − 1)."""
     values = _critical_values(rows)
-    places = [1 / (count - 1) for count in COUNTS]
-    return float(np.interp(1 / (seeds - 1), places[::-1], values[::-1]))
+    inverses = [1 / (count - 1) for count in COUNTS]
+    return float(np.interp(1 / (seeds - 1), inverses[::-1], values[::-1]))
 
 
 @functools.cache

@@ -101,7 +101,7 @@ def tuning_table(searches: Sequence[Search], *, title: str, head: str, seed: int
         ],
         details=1,
         optional=("failed", *[names[key] for key in reversed(keys)]),
-        best=frozenset((place, column) for place in places_of_best(accuracies)),
+        best=frozenset((row, column) for row in places_of_best(accuracies)),
         numbers=numbers,
     )
 

@@ -49,7 +49,7 @@ class _EqualRuns:
     the texts of those that `group_by_variant` is told to ignore.
     """
 
-    places: list[int]
+    indices: list[int]
     first: Record
     options: FlatSettings
     ignored: Texts
@@ -62,7 +62,7 @@ class _Usual(NamedTuple):
     """
 
     value: str | None
-    place: tuple[int, int]
+    position: tuple[int, int]
 
 
 UsualValues = Mapping[Scope, Mapping[str, _Usual]]
@@ -88,8 +88,8 @@ def group_by_variant(records: Iterable[Record], *, ignored: tuple[str, ...] = ()
     variants: dict[Texts, list[Record]] = defaultdict(list)
     for parts, members in rows.items():
         hashes = _hashes_apart(records, members)
-        for place in sorted(place for run in members for place in run.places):
-            variants[*parts, *hashes.get(place, ())].append(records[place])
+        for index in sorted(index for run in members for index in run.indices):
+            variants[*parts, *hashes.get(index, ())].append(records[index])
     short = {parts: _name(_counted(parts)) for parts in variants}
     times = Counter(short.values())
     named = {short[parts] if times[short[parts]] == 1 else _name(parts): group for parts, group in variants.items()}
@@ -99,21 +99,21 @@ def group_by_variant(records: Iterable[Record], *, ignored: tuple[str, ...] = ()
 def natural(name: str) -> tuple[list[str | float], str]:
     """Make the key that sorts names with the numbers in them as numbers: 16 before 128, 1e-05 before 0.001."""
     parts = NUMBER.split(name)  # text and numbers by turns
-    return [float(part) if place % 2 else part for place, part in enumerate(parts)], name
+    return [float(part) if index % 2 else part for index, part in enumerate(parts)], name
 
 
 def _equal_runs(records: Sequence[Record], ignored: tuple[str, ...]) -> list[_EqualRuns]:
     """Step 1: put records together whose names, settings and data are equal."""
-    places: dict[Texts, list[int]] = defaultdict(list)
-    for place, record in enumerate(records):
+    indices: dict[Texts, list[int]] = defaultdict(list)
+    for index, record in enumerate(records):
         identity, provenance = record["identity"], record["provenance"]
         names = (identity["task"], identity["attention"], identity["protocol"], provenance["data_origin"])
-        places[*names, json.dumps(record["settings"]), json.dumps(provenance["data_sha256"])].append(place)
-    recorded = [(equal, _recorded_options(records[equal[0]])) for equal in places.values()]
+        indices[*names, json.dumps(record["settings"]), json.dumps(provenance["data_sha256"])].append(index)
+    recorded = [(equal, _recorded_options(records[equal[0]])) for equal in indices.values()]
     keys = {key for _, options in recorded for key in options} - {*ignored}
     return [
         _EqualRuns(
-            places=equal,
+            indices=equal,
             first=records[equal[0]],
             options=_all_options(records[equal[0]], {key: options[key] for key in options if key not in ignored}, keys),
             ignored=tuple(options.get(key, "") for key in ignored),
@@ -155,7 +155,7 @@ def _all_options(record: Record, recorded: FlatSettings, keys: set[str]) -> Flat
     What a search has chosen is left out, because it is another value for each task: runs of one method belong
     together if their searches had the same space and the same budget.
     """
-    classes = tuple(f"{place}." for place in TAKE_ANY_ARGUMENT if f"{place}.{TARGET}" in recorded)
+    classes = tuple(f"{key}." for key in TAKE_ANY_ARGUMENT if f"{key}.{TARGET}" in recorded)
     unset = sorted(key for key in keys if _is_recorded_if_set(key) or key.startswith(classes))
     groups = {name: group for name, group in record["settings"].items() if isinstance(group, dict)}
     before = flatten({name: values_before(group, name) | removed_settings(group) for name, group in groups.items()})
@@ -191,7 +191,7 @@ def _usual_values(runs: Sequence[_EqualRuns]) -> UsualValues:
     fixed: dict[tuple[Scope, str], str] = {}
     for run in runs:
         for key, text in run.options.items():
-            counts[_scope(run.first, key), key][text] += len(run.places)
+            counts[_scope(run.first, key), key][text] += len(run.indices)
         identity = run.first["identity"]
         for key, text in _papers_options(identity["task"], identity["attention"]).items():
             papers[_scope(run.first, key), key] = text
@@ -199,10 +199,10 @@ def _usual_values(runs: Sequence[_EqualRuns]) -> UsualValues:
         for key, text in _familys_options(*named).items():
             fixed[_scope(run.first, key), key] = text
     usual: dict[Scope, dict[str, _Usual]] = defaultdict(dict)
-    for place, ((scope, key), times) in enumerate(counts.items()):
+    for position, ((scope, key), times) in enumerate(counts.items()):
         of_group = [*GROUPS_IN_NAMES, scope[0]].index(scope[0])  # others come last
         value = fixed.get((scope, key)) or _usual_value(key, times, papers.get((scope, key)))
-        usual[scope][key] = _Usual(value, (of_group, place))
+        usual[scope][key] = _Usual(value, (of_group, position))
     return usual
 
 
@@ -240,11 +240,11 @@ def _differences(run: _EqualRuns, usual: UsualValues) -> list[str]:
     groups = {scope[0] for scope in usual}
     scopes = {_scope(run.first, key) for group in groups for key in (group, f"{group}.name")}
     different, absent = [], []
-    for key, (value, place) in (item for scope in scopes for item in usual.get(scope, {}).items()):
+    for key, (value, position) in (item for scope in scopes for item in usual.get(scope, {}).items()):
         if key not in run.options:
             absent += [key] * (key not in _chosen_by_search(run.first))
         elif run.options[key] != value:
-            different.append((place, f"{_short(key)}={run.options[key]}"))
+            different.append((position, f"{_short(key)}={run.options[key]}"))
     not_recorded = [f"{branch} {NOT_RECORDED}" for branch in branches(absent, run.options)]
     return [parts for _, parts in sorted(different)] + not_recorded
 
@@ -258,14 +258,14 @@ def _short(key: str) -> str:
 
 
 def _hashes_apart(records: Sequence[Record], runs: Sequence[_EqualRuns]) -> dict[int, Texts]:
-    """Step 5: word, by place, the hashes of those records of a row that have several for one task."""
+    """Step 5: word, by index, the hashes of those records of a row that have several for one task."""
     hashes: dict[Texts, dict[int, str]] = defaultdict(dict)
     for run in runs:
-        for place in run.places:
-            hash_of_place = records[place]["provenance"]["config_hash"]
-            hashes[run.first["identity"]["task"], *run.ignored][place] = hash_of_place
-    several = (by_place for by_place in hashes.values() if len(set(by_place.values())) > 1)
-    return {place: (f"unrecorded settings {value}",) for by_place in several for place, value in by_place.items()}
+        for index in run.indices:
+            config_hash = records[index]["provenance"]["config_hash"]
+            hashes[run.first["identity"]["task"], *run.ignored][index] = config_hash
+    several = (by_index for by_index in hashes.values() if len(set(by_index.values())) > 1)
+    return {index: (f"unrecorded settings {value}",) for by_index in several for index, value in by_index.items()}
 
 
 def _name(parts: Sequence[str]) -> str:

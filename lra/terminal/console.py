@@ -189,9 +189,9 @@ def check_writable(path: Path, typed: str | None, key: str = "out", *, example: 
     there = next(folder for folder in path.parents if os.path.lexists(folder))
     if there.is_dir() and os.access(there, os.W_OK | os.X_OK):
         return
-    trouble = "cannot be written" if there.is_dir() else "is no folder"
+    problem = "cannot be written" if there.is_dir() else "is no folder"
     right = override(key, example or path.name)
-    line = f"{there} {trouble}; name another place, such as {shell_word(right)}"
+    line = f"{there} {problem}; name another place, such as {shell_word(right)}"
     if typed is not None:
         line = f"{override(key, typed)}: {line}"
     raise UserError(line, kind="not_writable", key=key, value=typed, right=right)

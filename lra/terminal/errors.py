@@ -16,7 +16,7 @@ from lra.base.processes import is_out_of_memory
 from lra.base.text import without_credentials
 from lra.types import UserError
 
-FOLDER_TROUBLE = {
+FOLDER_PROBLEMS = {
     errno.ENOSPC: "no space is left",
     errno.EDQUOT: "the disk quota is used up",
     errno.EACCES: "the folder cannot be written",
@@ -30,7 +30,7 @@ FOLDER_TROUBLE = {
     errno.EOPNOTSUPP: "files cannot be locked on this file system (flock)",
     errno.ENOENT: "there is no such file or folder, and it cannot be made",
 }
-TARGET_TROUBLE = re.compile(r"Error locating target '([^']+)'")
+TARGET_NOT_FOUND = re.compile(r"Error locating target '([^']+)'")
 MISSING_SIZE = re.compile(r"Interpolation key 'task\.sizes\.([^']+)' not found")
 
 
@@ -66,7 +66,7 @@ def _in_words(error: BaseException) -> str:
     if isinstance(error, yaml.MarkedYAMLError) and error.problem_mark is not None:
         mark = error.problem_mark
         return f"{mark.name} cannot be read as YAML: line {mark.line + 1}, {error.problem}"
-    target = TARGET_TROUBLE.search(str(error))
+    target = TARGET_NOT_FOUND.search(str(error))
     if isinstance(error, InstantiationException) and target:
         return _target_line(target[1], error.__cause__)
     size = MISSING_SIZE.search(str(error))
@@ -76,15 +76,15 @@ def _in_words(error: BaseException) -> str:
         return "an interval has no list of values to run; to draw from it type: lra tune"
     if isinstance(error, OmegaConfBaseException) or type(error).__module__.startswith("hydra."):
         return _first_lines(error)
-    if isinstance(error, OSError) and error.errno in FOLDER_TROUBLE:
-        place = error.filename2 or error.filename  # `filename2` is the target of a copy
-        if isinstance(error, PermissionError) and place and not _can_be_read(place):
-            allow = shell_command("chmod", "u+rX", place)
-            return f"cannot be read: {place}; allow it with: {allow}, or name another file"
-        return _folder_line(FOLDER_TROUBLE[error.errno] + (f" at {place}" if place else ""))
+    if isinstance(error, OSError) and error.errno in FOLDER_PROBLEMS:
+        path = error.filename2 or error.filename  # `filename2` is the target of a copy
+        if isinstance(error, PermissionError) and path and not _can_be_read(path):
+            allow = shell_command("chmod", "u+rX", path)
+            return f"cannot be read: {path}; allow it with: {allow}, or name another file"
+        return _folder_line(FOLDER_PROBLEMS[error.errno] + (f" at {path}" if path else ""))
     full = next((number for number in DISK_FULL if os.strerror(number) in str(error)), None)
     if full is not None:  # array_record and safetensors raise no OSError
-        return _folder_line(f"{FOLDER_TROUBLE[full]} ({type(error).__name__})")
+        return _folder_line(f"{FOLDER_PROBLEMS[full]} ({type(error).__name__})")
     if _is_of_lightning(error):
         return f"Lightning refuses these settings: {_first_lines(error)}"
     if is_out_of_memory(error):
@@ -108,18 +108,18 @@ def _is_of_lightning(error: BaseException) -> bool:
     return "lightning_fabric.utilities.exceptions.MisconfigurationException" in names
 
 
-def _can_be_read(place: str) -> bool:
+def _can_be_read(path: str) -> bool:
     """Tell whether a file may be read: the system's error is the same for reading and for writing."""
     try:
-        os.close(os.open(place, os.O_RDONLY | os.O_NONBLOCK))
+        os.close(os.open(path, os.O_RDONLY | os.O_NONBLOCK))
     except OSError as error:
         return not isinstance(error, PermissionError)
     return True
 
 
-def _folder_line(trouble: str) -> str:
+def _folder_line(problem: str) -> str:
     return (
-        f"{trouble}; what was there before is kept. lra doctor names the folders;"
+        f"{problem}; what was there before is kept. lra doctor names the folders;"
         " others: export LRA_DATA_DIR=… or LRA_RUNS_DIR=…"
     )
 

@@ -123,9 +123,9 @@ def _widen(columns: Sequence[Column], spare: int) -> None:
         for column in columns
     ]
     for _ in range(spare):
-        place = max(range(len(columns)), key=lambda place: longest[place] / (columns[place].width or 1))
-        if longest[place] > (columns[place].width or 0):
-            columns[place].width = (columns[place].width or 0) + 1
+        index = max(range(len(columns)), key=lambda index: longest[index] / (columns[index].width or 1))
+        if longest[index] > (columns[index].width or 0):
+            columns[index].width = (columns[index].width or 0) + 1
 
 
 def _choices(table: TextTable) -> Iterator[tuple[list[str], bool]]:

@@ -113,7 +113,7 @@ def write_page(
         title=title,
         subtitle=subtitle,
         sections=sections,
-        troubles=troubles,
+        problems=troubles,
         figure_colours=FIGURE_COLOURS,
         script=Markup(code),
         script_hash=base64.b64encode(hashlib.sha256(code.encode()).digest()).decode(),

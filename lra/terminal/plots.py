@@ -212,8 +212,8 @@ def label_points(axis: Axes, labels: Sequence[Label], *, lines: Iterable[Bbox] =
     near = [box.padded(3 * scale) for box in taken]
     thin = [box.transformed(axis.transData).padded(scale) for box in lines]
     unplaced = []
-    for place, label in enumerate(labels):
-        others = near[:place] + near[place + 1 : len(labels)]
+    for index, label in enumerate(labels):
+        others = near[:index] + near[index + 1 : len(labels)]
         text = _annotation(axis, label)
         x, y = at[label]
         free = [
@@ -225,12 +225,12 @@ def label_points(axis: Axes, labels: Sequence[Label], *, lines: Iterable[Bbox] =
             text.remove()
             unplaced.append(label.text)
             continue
-        _, distance, box = min(free, key=lambda place: place[0])
+        _, distance, box = min(free, key=lambda candidate: candidate[0])
         text.set_position(((box.x0 - x) / scale, (box.y0 - y) / scale))
         if distance >= LINE_FROM:
             end = min(max(x, box.x0), box.x1), min(max(y, box.y0), box.y1)
-            places = axis.transData.inverted().transform([(x, y), end])
-            axis.plot(*places.T, color=label.colour, lw=0.4, alpha=0.7, zorder=1.5, scalex=False, scaley=False)
+            line = axis.transData.inverted().transform([(x, y), end])
+            axis.plot(*line.T, color=label.colour, lw=0.4, alpha=0.7, zorder=1.5, scalex=False, scaley=False)
         taken.append(box.padded(4 * scale, 0))
     return unplaced
 
@@ -284,11 +284,11 @@ def label_ends(figure: Figure, ends: Mapping[Axes, Sequence[Label]]) -> None:
     for axis, labels in ends.items():
         inside = axis.get_window_extent()
         at = [axis.transData.transform((label.x, label.y)) for label in labels]
-        order = sorted(range(len(labels)), key=lambda place: at[place][1])
-        heights = [texts[axis][place].get_window_extent().height for place in order]
-        middles = _spread([at[place][1] for place in order], heights, inside.y0, inside.y1)
-        for place, middle in zip(order, middles, strict=True):
-            label, text, (x, y) = labels[place], texts[axis][place], at[place]
+        order = sorted(range(len(labels)), key=lambda index: at[index][1])
+        heights = [texts[axis][index].get_window_extent().height for index in order]
+        middles = _spread([at[index][1] for index in order], heights, inside.y0, inside.y1)
+        for index, middle in zip(order, middles, strict=True):
+            label, text, (x, y) = labels[index], texts[axis][index], at[index]
             right = inside.x1 + TO_NAME * scale
             text.set(va="center")
             text.set_position(((right - x) / scale, (middle - y) / scale))
@@ -309,8 +309,8 @@ def _spread(wanted: list[float], heights: list[float], low: float, high: float) 
         total = sum(run[1])
         return min(max(sum(run[0]) / len(run[0]) - total / 2, low), max(high - total, low))
 
-    for place, height in zip(wanted, heights, strict=True):
-        runs.append(([place], [height]))
+    for middle, height in zip(wanted, heights, strict=True):
+        runs.append(([middle], [height]))
         while len(runs) > 1 and bottom(runs[-2]) + sum(runs[-2][1]) > bottom(runs[-1]):
             upper, lower = runs.pop(), runs.pop()
             runs.append((lower[0] + upper[0], lower[1] + upper[1]))

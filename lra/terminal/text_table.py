@@ -75,7 +75,7 @@ class TextTable:
     def empty_columns(self) -> list[str]:
         """Name the columns, except the first, in which no row has a value."""
         columns = list(enumerate(self.columns))[1:]
-        return [name for place, name in columns if all(row[place] in EMPTY for row in self.rows)]
+        return [name for index, name in columns if all(row[index] in EMPTY for row in self.rows)]
 
     def without_empty_columns(self) -> TextTable:
         """Copy the table, without columns in which no row has a value."""
@@ -83,11 +83,11 @@ class TextTable:
 
     def without(self, columns: Collection[str]) -> TextTable:
         """Copy the table, without these columns; the first column stays."""
-        places = [place for place, name in enumerate(self.columns) if not place or name not in columns]
+        kept = [index for index, name in enumerate(self.columns) if not index or name not in columns]
         return replace(
             self,
-            columns=tuple(self.columns[place] for place in places),
-            rows=[[row[place] for place in places] for row in self.rows],
+            columns=tuple(self.columns[index] for index in kept),
+            rows=[[row[index] for index in kept] for row in self.rows],
         )
 
     def to_rich(self, *, folded: bool = False) -> Table:
@@ -105,26 +105,26 @@ class TextTable:
         )
         for name in self.columns:
             table.add_column(Text(name), justify="left" if self._is_left(name) else "right", overflow="fold")
-        for place, row in enumerate(self.rows):
+        for index, row in enumerate(self.rows):
             cells = [
-                self._cell(in_lines(cell) if folded and not self._is_left(name) else cell, (place, name))
+                self._cell(in_lines(cell) if folded and not self._is_left(name) else cell, (index, name))
                 for cell, name in zip(row, self.columns, strict=True)
             ]
             style = "dim" if row[0].startswith(" ") else None
-            table.add_row(*cells, style=style, end_section=self._ends_section(place, folded=folded))
+            table.add_row(*cells, style=style, end_section=self._ends_section(index, folded=folded))
         return table
 
     def _is_left(self, column: str) -> bool:
         return column in (self.columns[0], *self.prose)
 
-    def _ends_section(self, place: int, *, folded: bool = False) -> bool:
+    def _ends_section(self, index: int, *, folded: bool = False) -> bool:
         """Tell whether an empty line follows a row: between rows of several lines, or with rows that belong to them."""
         several = folded or any(row[0].startswith(" ") for row in self.rows)
-        return several and place + 1 < len(self.rows) and not self.rows[place + 1][0].startswith(" ")
+        return several and index + 1 < len(self.rows) and not self.rows[index + 1][0].startswith(" ")
 
-    def _cell(self, text: str, place: tuple[int, str]) -> Text:
-        shown = Text(text, style="bold" if place in self.best else "")
-        return shown if self._is_left(place[1]) else with_verdict(shown)
+    def _cell(self, text: str, position: tuple[int, str]) -> Text:
+        shown = Text(text, style="bold" if position in self.best else "")
+        return shown if self._is_left(position[1]) else with_verdict(shown)
 
     def to_plain(self) -> str:
         """Convert to lines that look as `to_rich` does in full width, without colours; rich takes a millisecond a row.
@@ -144,9 +144,9 @@ class TextTable:
 
         lines = [self.title] if self.title else []
         lines += [line(self.columns), "─" * (sum(widths) + len(GAP) * (len(widths) - 1))]
-        for place, row in enumerate(self.rows):
+        for index, row in enumerate(self.rows):
             lines.append(line(row))
-            if self._ends_section(place):
+            if self._ends_section(index):
                 lines.append("")
         return "\n".join(lines)
 
@@ -162,10 +162,10 @@ class TextTable:
         """Write each cell with a function, and those with the best values into `bold`."""
         return [
             [
-                bold.format(write(cell)) if (place, name) in self.best else write(cell)
+                bold.format(write(cell)) if (index, name) in self.best else write(cell)
                 for name, cell in zip(self.columns, row, strict=True)
             ]
-            for place, row in enumerate(self.rows)
+            for index, row in enumerate(self.rows)
         ]
 
     def to_latex(self) -> str:

@@ -56,17 +56,17 @@ def read_checkpoint(path: Path) -> dict[str, Any]:
     Raises:
         UserError: when the file is damaged, holds objects of other types, or is no checkpoint of lra.
     """
-    trouble = None
+    problem = None
     try:
         _check_archive(path)
         checkpoint = torch.load(path, map_location="cpu", weights_only=True)
     except (RuntimeError, EOFError, LookupError, ValueError, TypeError, AttributeError, zipfile.BadZipFile) as error:
-        trouble = (str(error).splitlines() or [type(error).__name__])[0]
+        problem = (str(error).splitlines() or [type(error).__name__])[0]
     except UnpicklingError:  # torch's own message advises to turn this protection off
-        trouble = "it holds more than tensors and plain values, which is never loaded"
-    if trouble:
-        line = f"{path} cannot be read as a checkpoint ({trouble}); move it away and train again"
-        raise UserError(line, kind="damaged_file", key=path.name, value=trouble)
+        problem = "it holds more than tensors and plain values, which is never loaded"
+    if problem:
+        line = f"{path} cannot be read as a checkpoint ({problem}); move it away and train again"
+        raise UserError(line, kind="damaged_file", key=path.name, value=problem)
     if not _is_ours(checkpoint):
         line = f"{path} is no checkpoint of lra; move it away and train again"
         raise UserError(line, kind="foreign_file", key=path.name)

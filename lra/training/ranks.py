@@ -180,9 +180,9 @@ def spawn_ranks(devices: int, overrides: Sequence[str]) -> tuple[int, str]:
     running: list[Child] = []
     try:
         for number in range(devices):
-            place = {"RANK": str(number), "LOCAL_RANK": str(number)}
+            rank_variables = {"RANK": str(number), "LOCAL_RANK": str(number)}
             command = python_module("lra", "train", *overrides)
-            child = Child(command, env={**env, **place}, echo=False, patience_seconds=PATIENCE_SECONDS)
+            child = Child(command, env={**env, **rank_variables}, echo=False, patience_seconds=PATIENCE_SECONDS)
             running.append(child)
         left = list(running)
         while left:

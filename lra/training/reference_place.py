@@ -13,17 +13,17 @@ class ReferencePlace(Callback):
     """Prints where a run is among its reference curves whenever that changes.
 
     Args:
-        place: words the place of some dev passes.
+        place_among_published: words the place of some dev passes.
         console: where it is printed.
     """
 
-    def __init__(self, place: Callable[[DevPasses], str], console: Console):
-        self._place, self._console, self._said = place, console, ""
+    def __init__(self, place_among_published: Callable[[DevPasses], str], console: Console):
+        self._place_among_published, self._console, self._said = place_among_published, console, ""
 
     def on_validation_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         """Print the place if it is another."""
-        place = self._place(passes_so_far(trainer))
-        counts = place.partition(";")[0]  # what follows names the step of this pass
+        place_among_published = self._place_among_published(passes_so_far(trainer))
+        counts = place_among_published.partition(";")[0]  # what follows names the step of this pass
         if counts != self._said:
-            self._console.print(place, highlight=False)
+            self._console.print(place_among_published, highlight=False)
             self._said = counts

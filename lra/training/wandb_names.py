@@ -99,12 +99,12 @@ def check_names(names: Sequence[Name], config: Mapping[str, object]) -> None:
         UserError: for the first one, with the option or the variable that has given it.
     """
     for name in names:
-        trouble = next(_troubles(name.value, LIMITS[name.argument]), None)
-        if trouble is not None:
+        problem = next(_problems(name.value, LIMITS[name.argument]), None)
+        if problem is not None:
             shown = name.value if len(name.value) <= SHOWN else f"{name.value[:SHOWN]}…"
             right = _right(name)
             what = "a tag" if name.argument == "tags" else name.argument.replace("_", " ")
-            line = f"{name.by}={shown} {trouble}, which W&B refuses as {what} of a run; {right}"
+            line = f"{name.by}={shown} {problem}, which W&B refuses as {what} of a run; {right}"
             raise UserError(line, kind="wandb_limit", key=name.by, value=name.value, right=right)
     size = len(json.dumps(config, default=str).encode())
     if size > MOST_CONFIG_BYTES:
@@ -115,7 +115,7 @@ def check_names(names: Sequence[Name], config: Mapping[str, object]) -> None:
         raise UserError(line, kind="wandb_limit", key=f"{OF_OPTIONS}config", value=size, right=MOST_CONFIG_BYTES)
 
 
-def _troubles(value: str, limit: Limit) -> Iterator[str]:
+def _problems(value: str, limit: Limit) -> Iterator[str]:
     """Say in which ways a value is outside its limit."""
     forbidden = sorted(set(value) & set(limit.without))
     if forbidden:

@@ -35,8 +35,8 @@ def begin_online(
     """
     import wandb
 
-    trouble = server_trouble()
-    if trouble is None:
+    problem = server_problem()
+    if problem is None:
         try:
             with _nobody_to_ask():
                 return begin("online")
@@ -45,11 +45,11 @@ def begin_online(
             raise UserError(line, kind="no_key", key="logger.wandb.mode") from error
         except (wandb.errors.Error, ValueError) as error:  # the second for an address with which W&B cannot work
             server = without_user(session_settings().base_url)
-            trouble = f"{server} did not begin the run ({type(error).__name__})"
+            problem = f"{server} did not begin the run ({type(error).__name__})"
     if when_unreachable == "fail":
-        line = f"logger.wandb.mode=online, but {trouble}; {OFFLINE}"
+        line = f"logger.wandb.mode=online, but {problem}; {OFFLINE}"
         raise UserError(line, kind="unreachable", key="logger.wandb.mode", value="online")
-    print(f"W&B: {trouble}; the run is kept offline, later: {sync_command(folder)}", file=sys.stderr)
+    print(f"W&B: {problem}; the run is kept offline, later: {sync_command(folder)}", file=sys.stderr)
     return begin("offline")
 
 
@@ -58,7 +58,7 @@ def sync_command(folder: Path) -> str:
     return f"{shell_command('wandb', 'sync', folder / 'wandb')}/{OFFLINE_RUNS}"
 
 
-def server_trouble() -> str | None:
+def server_problem() -> str | None:
     """Find out why W&B's server does not answer within some seconds; None if it answers, even with an error.
 
     The request uses the proxy that W&B is configured with.
@@ -71,7 +71,7 @@ def server_trouble() -> str | None:
     settings = session_settings()  # the address is from WANDB_BASE_URL or `wandb login --host`
     proxies = {"http": settings.http_proxy, "https": settings.https_proxy}
     server = without_user(settings.base_url)
-    trouble = [f"{server} has not answered for {PROBE_SECONDS:.0f} seconds"]
+    problems = [f"{server} has not answered for {PROBE_SECONDS:.0f} seconds"]
 
     def ask() -> None:
         try:
@@ -82,14 +82,14 @@ def server_trouble() -> str | None:
                 allow_redirects=False,
                 proxies={scheme: proxy for scheme, proxy in proxies.items() if proxy},
             ).close()
-            trouble.clear()
+            problems.clear()
         except (requests.RequestException, ValueError) as error:
-            trouble[:] = [f"{server} cannot be reached ({type(error).__name__})"]
+            problems[:] = [f"{server} cannot be reached ({type(error).__name__})"]
 
     asking = threading.Thread(target=ask, daemon=True)  # in a thread, because looking up a host name has no timeout
     asking.start()
     asking.join(PROBE_SECONDS)
-    return trouble[0] if trouble else None
+    return problems[0] if problems else None
 
 
 @contextmanager

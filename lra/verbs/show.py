@@ -51,8 +51,8 @@ def to_overrides(arguments: list[str]) -> list[str]:
     """
     if not arguments or arguments[0] not in SUBCOMMANDS:
         wrong = arguments[0] if arguments and "=" not in arguments[0] else None
-        trouble = f"{wrong!r} cannot be shown;" if wrong else "show what?"
-        line = f"{trouble} type one of: {', '.join(f'lra show {what}' for what in SUBCOMMANDS)}"
+        problem = f"{wrong!r} cannot be shown;" if wrong else "show what?"
+        line = f"{problem} type one of: {', '.join(f'lra show {what}' for what in SUBCOMMANDS)}"
         raise UserError(line, kind="unknown_choice", key="what", value=wrong, right=SUBCOMMANDS)
     what, *rest = arguments
     if what == "runs" and rest and "=" not in rest[0] and not rest[0].startswith("-"):

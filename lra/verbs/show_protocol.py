@@ -90,10 +90,10 @@ def task_table(protocol: str, size: str) -> list[tuple[str, ...]]:
         papers = load_config("train", ["protocol=paper", *overrides])
         before = flatten({group: plain(papers[group]) for group in groups if group != "recipe"})
         found: dict[str, list[str]] = {}
-        for place, task in enumerate(tasks):
+        for index, task in enumerate(tasks):
             cfg = load_config("train", [f"task={task}", f"size={size}", f"protocol={protocol}", *overrides])
             for key, text in flatten({group: plain(cfg[group]) for group in groups}).items():
-                found.setdefault(key, [""] * len(tasks))[place] = text
+                found.setdefault(key, [""] * len(tasks))[index] = text
         for key, texts in found.items():
             told = set(texts) == {before.get(key)} or texts == of_attention.get(key)
             if not told and not key.endswith("_partial_"):

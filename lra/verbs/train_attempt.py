@@ -226,8 +226,9 @@ def _fit_and_test(
         log_result(loggers, record, folder)
         # What follows may be killed: the run is finished, and its result is where it belongs.
         record = add_approximation(record, folder, module.model, datamodule.test_dataloader, machine.device, console)
-        place = place_among(record["outcome"]["dev_curve"], references)
-        log_numbers(loggers, {**record, "outcome": {**record["outcome"], **({"place": place} if place else {})}})
+        place_among_published = place_among(record["outcome"]["dev_curve"], references)
+        with_place = {"place": place_among_published} if place_among_published else {}
+        log_numbers(loggers, {**record, "outcome": {**record["outcome"], **with_place}})
         return record
     except BaseException as error:
         failed = record is None

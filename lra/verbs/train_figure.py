@@ -43,8 +43,8 @@ def learning_curve(
     for axis in (loss, accuracy):
         axis.grid(alpha=0.3)
     plots.legend_below(figure, (loss, accuracy), columns=4)
-    for place, (metric, (label, scale)) in enumerate(OF_THE_MACHINE.items()):
-        axis = figure.add_subplot(grid[1, 2 * place : 2 * place + 2])
+    for index, (metric, (label, scale)) in enumerate(OF_THE_MACHINE.items()):
+        axis = figure.add_subplot(grid[1, 2 * index : 2 * index + 2])
         points = [(row["step"], row[metric] / scale) for row in curves if metric in row]
         axis.plot([step for step, _ in points], [value for _, value in points], color="tab:gray", lw=1)
         axis.set_ylim(bottom=0)

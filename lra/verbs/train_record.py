@@ -148,8 +148,8 @@ def add_approximation(
         return record if measured is None else write_record(folder, {**record, "approximation": measured})
     except Exception as error:
         first_line = next(iter(str(error).splitlines()), "")
-        trouble = "out of memory" if is_out_of_memory(error) else f"{type(error).__name__}: {first_line}"
+        problem = "out of memory" if is_out_of_memory(error) else f"{type(error).__name__}: {first_line}"
     console.print(
-        f"Warning: the errors of the attention matrices could not be measured ({trouble}); the result is kept."
+        f"Warning: the errors of the attention matrices could not be measured ({problem}); the result is kept."
     )
     return record

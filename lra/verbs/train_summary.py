@@ -56,15 +56,15 @@ def print_summary(console: Console, folder: Path, record: Record, runs: Path) ->
     lines = [*visible_lines(verdict(record)).splitlines(), place_of(record, published)]
     console.print(*[with_verdict(Text(line)) for line in lines if line], sep="\n")
     named = override("run", record["provenance"]["config_hash"]), override("seed", identity["seed"])
-    again = command("evaluate", *named, *_typed_places())
-    places = (("learning curve", folder / CURVE), ("record", folder / RESULT), ("re-evaluate", again))
-    console.print(*[f"{what:<16}{visible(str(text))}" for what, text in places], sep="\n")
+    again = command("evaluate", *named, *_typed_folders())
+    rows = (("learning curve", folder / CURVE), ("record", folder / RESULT), ("re-evaluate", again))
+    console.print(*[f"{what:<16}{visible(str(text))}" for what, text in rows], sep="\n")
 
 
 def print_curve(console: Console, folder: Path) -> None:
     """Draw the accuracy of each dev pass of the run as a bar, narrow enough for any terminal."""
     passes = [(int(row["step"]), row[DEV_ACCURACY]) for row in read_curves(folder / METRICS) if DEV_ACCURACY in row]
-    shown = [passes[round(place)] for place in np.linspace(0, len(passes) - 1, min(CURVE_LINES, len(passes)))]
+    shown = [passes[round(position)] for position in np.linspace(0, len(passes) - 1, min(CURVE_LINES, len(passes)))]
     if len(shown) < LEAST_PASSES:
         return
     highest = max(accuracy for _, accuracy in shown)
@@ -120,16 +120,16 @@ def _next_command(record: Record) -> str:
         name = identity["attention"]
         group = next((group for group in MIXERS if settings.get(group, {}).get("name") == name), "model")
         method = [override(group, name)]
-        return f"The full run: {command('train', *task, *method, *protocol, *_typed_options(), *_typed_places())}"
+        return f"The full run: {command('train', *task, *method, *protocol, *_typed_options(), *_typed_folders())}"
     minutes = COMPARED_RUNS * record["cost"]["train_seconds"] / 60
     compared = [*protocol, "size=short", f"attention={','.join(COMPARED)}"]
     return (
         f"Next, {COMPARED_RUNS} such runs side by side, about {max(minutes, 1):.0f} minutes:"
-        f" {command('compare run', *task, *compared, *_typed_places())}"
+        f" {command('compare run', *task, *compared, *_typed_folders())}"
     )
 
 
-def _typed_places() -> list[str]:
+def _typed_folders() -> list[str]:
     """List what was typed of the places of configuration, data and runs."""
     return [*typed_overrides("paths.data", "paths.runs"), *typed_config_dirs()]
 

@@ -43,12 +43,12 @@ def test_in_python_and_without_the_ending(home):
 def test_a_group_of_the_users_own_comes_first_but_figures_alone_are_none(home, capsys):
     (home / "published").mkdir(parents=True)
     (home / "published/listops-curves-listops.png").touch()
-    assert find_group(home, "published").place == shipped_records()
+    assert find_group(home, "published").path == shipped_records()
     record = make_record(attention="full", accuracy=0.5)
     (home / "published/made.jsonl").write_text(json.dumps(record) + "\n")
-    assert find_group(home, "published").place == home / "published"
+    assert find_group(home, "published").path == home / "published"
     assert "50.00 (1)" in shown(capsys, "table", "show", "run_group=published/made.jsonl")
-    assert find_group(home, "published/listops.jsonl").place == shipped_records() / "listops.jsonl"
+    assert find_group(home, "published/listops.jsonl").path == shipped_records() / "listops.jsonl"
 
 
 @pytest.mark.some_fast(1)

@@ -13,7 +13,7 @@ from data_prep.pathfinder.field import Contour, Field, FreeArea
 def any_orientation(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every orientation can begin a contour: 4.7 distractors at 32 × 32 instead of 1.15."""
     monkeypatch.setattr(FreeArea, "_can_begin", lambda self, degrees: True)
-    monkeypatch.setattr(generator, "_first_places", lru_cache(None)(generator._first_places.__wrapped__))
+    monkeypatch.setattr(generator, "_first_starts", lru_cache(None)(generator._first_starts.__wrapped__))
     monkeypatch.setattr(field, "free_area_of", lru_cache(None)(FreeArea))  # it keeps the answers that it has given
 
 
@@ -28,7 +28,7 @@ def _from_a_crowded_place(ground: Field, rng: random.Random) -> Contour | None:
     with pytest.MonkeyPatch.context() as one_trial:
         one_trial.setattr(field, "TRIALS", 1)
         contour = ground.begin(
-            rng, lambda degrees: np.setdiff1d(np.arange(pixels), ground.free_area.places(degrees, free))
+            rng, lambda degrees: np.setdiff1d(np.arange(pixels), ground.free_area.starts(degrees, free))
         )
         before = ground.snapshot()
         if contour is None:

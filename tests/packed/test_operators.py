@@ -120,7 +120,7 @@ def test_packing_and_unpacking_are_inverse_and_keep_the_order(holes):
     assert packing.has_holes == holes
     x = torch.randn(2, 4, 40, 3)
     assert packing.unpack(torch.stack([packing.pack(plane) for plane in x])).equal(x * valid[..., None])
-    for b, rows in enumerate(torch.arange(len(packing.place_T)).split(packing.counts)):
+    for b, rows in enumerate(torch.arange(len(packing.index_T)).split(packing.counts)):
         assert packing.position_T[rows].equal(valid[packing.order_B[b]].nonzero()[:, 0])
         assert packing.rank_T[rows].tolist() == list(range(packing.counts[b]))
         assert packing.sequence_T[rows].eq(b).all()
@@ -137,7 +137,7 @@ def test_convolution_is_the_grouped_conv2d(holes, length, taps):
     packing = Packing(valid, batch=4, length=length)
     x_BLD = torch.randn(4, length, 6, dtype=torch.float64)
     x_BLD = (x_BLD if valid is None else x_BLD * valid[..., None]).requires_grad_()
-    filters, before = numbers(3, taps), torch.randn(len(packing.place_T), 6, dtype=torch.float64)
+    filters, before = numbers(3, taps), torch.randn(len(packing.index_T), 6, dtype=torch.float64)
     x_TD = packing.pack(x_BLD.detach())
     out = add_convolution(x_TD, filters.detach(), packing, before)
     x_BHLE = x_BLD.unflatten(2, (3, 2)).transpose(1, 2)
@@ -168,7 +168,7 @@ def slow_attention(planes: torch.Tensor, packing: Packing, keep) -> torch.Tensor
 @pytest.mark.parametrize("holes", [False, True])
 def test_exact_attention(holes):
     packing = Packing(ragged(holes=holes), batch=4, length=40)
-    planes = numbers(3, len(packing.place_T), 8)
+    planes = numbers(3, len(packing.index_T), 8)
     fast = mix_by_sequence(planes, packing, scaled_dot_product_attention, heads=2)
     assert_same(fast, slow_attention(planes, packing, lambda b: 1.0), (planes,))
 
@@ -176,7 +176,7 @@ def test_exact_attention(holes):
 def test_attention_with_dropout_has_the_outputs_and_gradients_of_its_masks(monkeypatch):
     monkeypatch.setattr(attention_by_sequence, "BLOCK_ENTRIES", 2 * 17 * 5)  # several blocks, the last one short
     packing = Packing(ragged(holes=False), batch=4, length=40)
-    planes, masks = numbers(3, len(packing.place_T), 8), DropoutMasks(0.4)
+    planes, masks = numbers(3, len(packing.index_T), 8), DropoutMasks(0.4)
     kept, number = {}, 0
     for b, q in enumerate(packing.by_head(planes[0], 2)):
         blocks = [torch.empty(2, block.stop - block.start, q.shape[1]) for block in attention_by_sequence._blocks(q)]

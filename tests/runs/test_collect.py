@@ -23,7 +23,7 @@ def test_records_come_from_folders_and_from_files_of_published_ones(tmp_path):
     )
     found = collect(tmp_path)
     assert [record["identity"]["seed"] for record in found.records] == [0, 1]
-    assert found.troubles == []
+    assert found.problems == []
 
 
 @pytest.mark.parametrize(
@@ -45,9 +45,9 @@ def test_a_broken_record_is_named_and_left_out(tmp_path, damage, said):
     write(tmp_path, "bad/seed1", damage(make_record(seed=1)))
     found = collect(tmp_path)
     assert [record["identity"]["seed"] for record in found.records] == [0]
-    (trouble,) = found.troubles
-    assert said in trouble
-    assert "bad/seed1" in trouble
+    (problem,) = found.problems
+    assert said in problem
+    assert "bad/seed1" in problem
 
 
 def test_a_run_counts_once_and_its_later_record_wins(tmp_path):
@@ -57,7 +57,7 @@ def test_a_run_counts_once_and_its_later_record_wins(tmp_path):
     write(tmp_path, "a/seed0.replaced-20260101-000000", make_record(accuracy=0.99, finished_at="2027"))
     found = collect(tmp_path)
     assert [record["outcome"]["test_accuracy"] for record in found.records] == [0.35]
-    assert len(found.troubles) == 1, "the same record twice is no trouble, another one is"
+    assert len(found.problems) == 1, "the same record twice is no trouble, another one is"
 
 
 def lines(records):
@@ -71,10 +71,10 @@ def test_of_two_published_files_with_the_same_run_that_with_more_records_counts_
     (tmp_path / "z.jsonl").write_text(lines(later))
     found = collect(tmp_path)
     assert {record["outcome"]["test_accuracy"] for record in found.records} == {0.30}
-    (trouble,) = found.troubles
-    assert "2 duplicate records" in trouble
-    assert "a.jsonl" in trouble
-    assert "z.jsonl" in trouble
+    (problem,) = found.problems
+    assert "2 duplicate records" in problem
+    assert "a.jsonl" in problem
+    assert "z.jsonl" in problem
     assert found.left_out == 2
     write(tmp_path, "own/seed1", make_record(seed=1, accuracy=0.33, finished_at="2025-01-01T00:00:00+00:00"))
     assert [record["outcome"]["test_accuracy"] for record in collect(tmp_path).records] == [0.30, 0.33, 0.30, 0.30]

@@ -113,8 +113,8 @@ def test_the_good_ones_beside_them_are_shown_by_every_verb(home, tmp_path, capsy
     (group / "cut/result.json").write_text(json.dumps(make_record())[:-50])
     found = collect(group)
     assert len(found.records) == 4
-    assert len(found.troubles) == len(CASES) + 6
-    assert all(trouble.startswith("left out: ") and trouble.isprintable() for trouble in found.troubles)
+    assert len(found.problems) == len(CASES) + 6
+    assert all(problem.startswith("left out: ") and problem.isprintable() for problem in found.problems)
     commands = {
         ("table", "show", "notes=all"): "37.00 ± 0.00 (2)‡",
         ("compare", "show", "notes=all", "run_group=table"): "37.00 ± 0.00 (2)",
@@ -196,7 +196,7 @@ def test_settings_that_version_1_did_not_record_stay_missing_though_the_hash_cov
 @pytest.mark.parametrize("path", sorted((ROOT / "runs/published").glob("*.jsonl")), ids=lambda path: path.stem)
 def test_every_published_record_is_read(path):
     found = collect(path)
-    assert found.troubles == []
+    assert found.problems == []
     lines = [json.loads(line) for line in path.read_text().splitlines()]
     assert len(found.records) == sum("identity" in line for line in lines)
 

@@ -37,8 +37,8 @@ def test_full_attention_against_the_materialised_softmax(task, rate, ragged, not
     packing = Packing(valid, batch=BATCH, length=spec.seq_len)
     dims = AttentionDims(num_heads=HEADS, head_dim=DIMS, max_seq_len=spec.seq_len)
     backend = FullAttention(dims, kernel="fused", attention_dropout=rate).train()
-    planes = torch.randn(3, len(packing.place_T), HEADS * DIMS, requires_grad=True)
-    grad = torch.randn(len(packing.place_T), HEADS * DIMS)
+    planes = torch.randn(3, len(packing.index_T), HEADS * DIMS, requires_grad=True)
+    grad = torch.randn(len(packing.index_T), HEADS * DIMS)
     q, k, v = (torch.randn(BATCH, HEADS, spec.seq_len, DIMS, requires_grad=True) for _ in range(3))
     grad_padded, real = torch.randn(q.shape), torch.ones(BATCH, spec.seq_len) if valid is None else valid.float()
 

@@ -104,7 +104,7 @@ def test_a_server_that_cannot_begin_the_run_is_one_line(data_dir, tmp_path, help
 
 def test_a_proxy_is_gone_through(monkeypatch, helpless_server):
     wandb = pytest.importorskip("wandb")
-    from lra.training.wandb_server_and_files import server_trouble
+    from lra.training.wandb_server_and_files import server_problem
 
     url, asked = helpless_server
     monkeypatch.setenv("http_proxy", url)
@@ -112,8 +112,8 @@ def test_a_proxy_is_gone_through(monkeypatch, helpless_server):
         monkeypatch.delenv(name, raising=False)
     elsewhere = "http://wandb.invalid"
     monkeypatch.setattr(wandb, "setup", lambda settings: SimpleNamespace(settings=wandb.Settings(base_url=elsewhere)))
-    assert server_trouble() is None
+    assert server_problem() is None
     assert asked == [f"{elsewhere}/"]
     monkeypatch.delenv("http_proxy")
     assert os.environ.get("http_proxy") is None
-    assert server_trouble() is not None
+    assert server_problem() is not None

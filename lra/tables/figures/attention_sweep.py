@@ -64,10 +64,10 @@ def plot_sweep(points: list[Point], swept: SweptNumber, path: Path, *, title: st
                 levels += [point.cell.central_value, *point.cell.accuracies]
         heights_of = [(point.number, point.cell.central_value) for point in of_name]
         segments += [Bbox([[x or LEFT, y], [to or RIGHT, height]]) for (x, y), (to, height) in pairwise(heights_of)]
-        place = of_name[len(of_name) // 2]
-        at = place.number or (math.sqrt(min(counts) * max(counts)) if counts else 1)
-        shown = plots.short_name(name.replace("full", "exact attention", 1) if place.number is None else name)
-        labels.append(plots.Label(at, place.cell.central_value, shown, colour))
+        middle = of_name[len(of_name) // 2]
+        at = middle.number or (math.sqrt(min(counts) * max(counts)) if counts else 1)
+        shown = plots.short_name(name.replace("full", "exact attention", 1) if middle.number is None else name)
+        labels.append(plots.Label(at, middle.cell.central_value, shown, colour))
     plots.majority_line(axes["accuracy"], majority_rate)
     _set_axes(axes, counts, swept.head)
     text = f"majority class {100 * majority_rate:.1f}"

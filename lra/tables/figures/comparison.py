@@ -56,17 +56,17 @@ def plot_pareto(compared: list[Contender], path: Path, *, title: str, majority_r
     axis.set_xscale("log")
     axis.margins(0.16, 0.12)
     if len(front) > 1:
-        places = [(1 / contender.cell.steps_per_second, contender.cell.central_value) for contender in front]
-        axis.plot(*zip(*places, strict=True), ls="--", lw=0.8, color=plots.QUIET, zorder=1)
-        (x, y), (other_x, other_y) = places[-2:]
+        points = [(1 / contender.cell.steps_per_second, contender.cell.central_value) for contender in front]
+        axis.plot(*zip(*points, strict=True), ls="--", lw=0.8, color=plots.QUIET, zorder=1)
+        (x, y), (other_x, other_y) = points[-2:]
         labels.append(plots.Label((x * other_x) ** 0.5, (y + other_y) / 2, "Pareto front\n(significant)", plots.QUIET))
     axis.set_xticks(plots.round_ticks(*axis.get_xlim()))
     axis.set_xticks([], minor=True)
     axis.xaxis.set_major_formatter("{x:g}")
     axis.set_xlabel("seconds per training step")
     axis.set_ylabel("test accuracy (%)")
-    text, place = f"majority class {100 * majority_rate:.1f}", axis.get_yaxis_transform()
-    axis.text(0.995, 100 * majority_rate, text, color=plots.QUIET, ha="right", va="bottom", transform=place)
+    text, transform = f"majority class {100 * majority_rate:.1f}", axis.get_yaxis_transform()
+    axis.text(0.995, 100 * majority_rate, text, color=plots.QUIET, ha="right", va="bottom", transform=transform)
     marks = "large dot: mean over seeds (median if some did not converge); small: seeds"
     plots.write_title(figure, title, marks)
     highlighted_first = sorted(labels, key=lambda label: (label.colour == plots.GREY, label.colour != plots.INK))

@@ -18,13 +18,13 @@ def devices_of_a_run(cells: Sequence[Cell]) -> int:
     return max(on_gpu, default=0)
 
 
-def places_for(needed: int) -> list[str]:
+def gpu_groups_for(needed: int) -> list[str]:
     """Group the visible GPUs into places for runs of `needed` GPUs each, named as in CUDA_VISIBLE_DEVICES."""
     visible = visible_devices()
     return [",".join(visible[start : start + needed]) for start in range(0, len(visible) // needed * needed, needed)]
 
 
-def place_workers(
+def gpus_of_workers(
     cells: Sequence[Cell], *, workers: int, workers_per_device: int, launcher: Sequence[str]
 ) -> list[str]:
     """Choose what CUDA_VISIBLE_DEVICES is for each worker.
@@ -50,24 +50,24 @@ def place_workers(
         )
     if not needed or not is_here:
         return []
-    places = places_for(needed)
-    if not places and not visible_devices():
+    groups = gpu_groups_for(needed)
+    if not groups and not visible_devices():
         raise no_device_error()
-    if workers > len(places) * workers_per_device:
-        raise _too_many(workers, workers_per_device, len(places), needed)
-    return list(islice(cycle(places), workers))
+    if workers > len(groups) * workers_per_device:
+        raise _too_many(workers, workers_per_device, len(groups), needed)
+    return list(islice(cycle(groups), workers))
 
 
-def _too_many(workers: int, workers_per_device: int, places: int, needed: int) -> UserError:
+def _too_many(workers: int, workers_per_device: int, groups: int, needed: int) -> UserError:
     visible = len(visible_devices())
     have = f"{visible} GPU{'s are' if visible > 1 else ' is'} visible"
-    if not places:
+    if not groups:
         line = f"trainer.devices={needed}, but {have}; type trainer.devices={visible}"
         return UserError(line, kind="wrong_value", key="trainer.devices", value=needed, right=visible)
     each = f", {needed} for each run" if needed > 1 else ""
-    more = math.ceil(workers / places)
+    more = math.ceil(workers / groups)
     line = (
         f"workers={workers}, but {have}{each}, and workers_per_device={workers_per_device}; type"
-        f" workers={places * workers_per_device}, or workers_per_device={more} for {more} on one GPU"
+        f" workers={groups * workers_per_device}, or workers_per_device={more} for {more} on one GPU"
     )
-    return UserError(line, kind="wrong_value", key="workers", value=workers, right=places * workers_per_device)
+    return UserError(line, kind="wrong_value", key="workers", value=workers, right=groups * workers_per_device)

@@ -43,21 +43,21 @@ def measure_each(cfgs: Sequence[DictConfig], *, seconds: float = PLAN_SECONDS) -
         path.write_text(json.dumps([OmegaConf.to_yaml(cfg) for cfg in cfgs]), encoding="utf-8")
         command = python_module("lra.tables.grid.measurer", str(path), str(seconds))
         with Child(command, env=FORK_SAFE, echo=False, keep_output=True, patience_seconds=0) as child:
-            for place in range(len(cfgs)):
-                if not _has_line(child, place, START_SECONDS if place == 0 else 2 * seconds):
+            for index in range(len(cfgs)):
+                if not _has_line(child, index, START_SECONDS if index == 0 else 2 * seconds):
                     yield UserError("measuring does not answer" if child.code is None else child.error())
                     continue
-                found = json.loads(child.output[place])
+                found = json.loads(child.output[index])
                 yield UserError(found["error"]) if "error" in found else Estimate(**found)
 
 
-def _has_line(child: Child, place: int, seconds: float) -> bool:
+def _has_line(child: Child, index: int, seconds: float) -> bool:
     """Wait until a child has printed a line, or has ended; tell whether the line is there."""
     end = time.monotonic() + seconds
-    while len(child.output) <= place and time.monotonic() < end:
+    while len(child.output) <= index and time.monotonic() < end:
         if child.wait(0) is not None:  # which waits a little
             break
-    return len(child.output) > place
+    return len(child.output) > index
 
 
 def seconds_for_one(left: float, count: int) -> float:
@@ -73,12 +73,12 @@ def measure_all_here(
 ) -> Iterator[dict[str, object]]:
     """Measure each in a fork of this process; after twice the `seconds` no other one is begun."""
     begun = clock()
-    for place, cfg in enumerate(cfgs):
+    for index, cfg in enumerate(cfgs):
         spent = clock() - begun
         if spent > 2 * seconds:
             yield {"error": NO_TIME}
             continue
-        yield measure(cfg, seconds_for_one(seconds - spent, len(cfgs) - place))
+        yield measure(cfg, seconds_for_one(seconds - spent, len(cfgs) - index))
 
 
 def measure_in_fork(cfg: DictConfig, seconds: float, *, threads: int) -> dict[str, object]:

@@ -93,15 +93,17 @@ def _command_for(run_set: RunSet, records: Sequence[Record]) -> str:
     """
     identity = records[0]["identity"]
     group = typed_overrides("run_group") or [override("run_group", run_set.cells[0].cfg.run_group)]
-    places = [*typed_config_dirs(), *typed_overrides("paths.runs", "paths.data"), *group]
+    folders_and_group = [*typed_config_dirs(), *typed_overrides("paths.runs", "paths.data"), *group]
     tasks = [task for task in in_benchmark_order(_names(records, "task")) if task in conf_names("task")]
     size, protocol = identity["size"], identity["protocol"]
     if not tasks or size not in conf_names("size") or protocol not in conf_names("protocol"):
-        return command("report", *places)
+        return command("report", *folders_and_group)
     changes = [] if run_set.is_shown(records[0]) else [override("size", size), override("protocol", protocol)]
     fitting = [record for record in records if run_set.can_show(record)]
     if not fitting:  # such as those of another sweep
-        return command("compare show", *places, override("size", size), override("protocol", protocol), _tasks(tasks))
+        return command(
+            "compare show", *folders_and_group, override("size", size), override("protocol", protocol), _tasks(tasks)
+        )
     if run_set.verb != "table" or run_set.typed_keys & {"task"}:
         of_tasks = [record for record in fitting if record["identity"]["task"] in run_set.tasks()]
         if not of_tasks:

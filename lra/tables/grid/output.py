@@ -72,8 +72,8 @@ def write_task_tables(run_set: RunSet, console: Console, kind: str, make_table: 
         whole = replace(first, numbers=[cell for table, _ in tables.values() for cell in table.numbers])
         write_table(run_set, console, kind, whole, [])
         return
-    for place, (task, (table, drawings)) in enumerate(tables.items()):
-        if place and format_of(run_set) == "terminal":
+    for index, (task, (table, drawings)) in enumerate(tables.items()):
+        if index and format_of(run_set) == "terminal":
             console.print()
         figures, undrawn = _draw(run_set, task, drawings)
         notes = (*run_set.unfinished_notes(task, by_task[task]), *provenance_notes(by_task[task]))
@@ -96,7 +96,7 @@ def says_what_is_there(run_set: RunSet, console: Console) -> bool:
     lines = [f"{run_set.group} has no record to show of {' '.join(asked)}. It has:"]
     for other in all_there(run_set):
         lines += [f"  {other.contents}", f"    {other.command}"]
-    for line in [*map(visible, lines), *run_set.troubles]:
+    for line in [*map(visible, lines), *run_set.problems]:
         if format_of(run_set) != "terminal":
             print(line, file=sys.stderr)
         elif line.startswith("    "):  # a command, which is to be copied, is in one line
@@ -116,7 +116,7 @@ def no_record_notes(run_set: RunSet) -> list[str]:
 def left_out_notes(run_set: RunSet) -> list[str]:
     """Word what a table leaves out: broken records, and others of the run group with the commands that show them."""
     others = [] if run_set.shows_nothing else left_out(run_set)
-    return [*run_set.troubles, *(other.note for other in others)]
+    return [*run_set.problems, *(other.note for other in others)]
 
 
 def _draw(run_set: RunSet, task: str, drawings: dict[str, Draw]) -> tuple[list[Path], list[str]]:

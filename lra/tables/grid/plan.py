@@ -50,8 +50,8 @@ def print_plan(console: Console, run_set: RunSet) -> None:
     missing_of = [[cell for cell in cells if not cell.ended] for cells in kinds.values()]
     estimates = _estimates([missing[0] if missing else None for missing in missing_of], run_set.group / CACHE)
     with work_progress(console, len(kinds)) as advance, closing(estimates):
-        for place, (cells, missing) in enumerate(zip(kinds.values(), missing_of, strict=True)):
-            advance(f"measuring {_name(cells)}", min(place, 1))
+        for index, (cells, missing) in enumerate(zip(kinds.values(), missing_of, strict=True)):
+            advance(f"measuring {_name(cells)}", min(index, 1))
             kind = _print_kind(console, width, cells, missing, next(estimates))
             missing_cells += len(missing)
             if kind is not None:
@@ -113,12 +113,12 @@ def _estimates(cells: Sequence[Cell | None], cache: Path) -> Generator[Estimate 
     known = _read_cache(cache)
     keys = ["" if cell is None else _key(cell) for cell in cells]
     whole = {field.name for field in fields(Estimate)}  # others are from another version
-    places = [place for place, key in enumerate(keys) if key and known.get(key, {}).keys() != whole]
-    measured = measure_each([cell.cfg for cell in (cells[place] for place in places) if cell is not None])
-    for place, key in enumerate(keys):
+    to_measure = [index for index, key in enumerate(keys) if key and known.get(key, {}).keys() != whole]
+    measured = measure_each([cell.cfg for cell in (cells[index] for index in to_measure) if cell is not None])
+    for index, key in enumerate(keys):
         if not key:
             yield None
-        elif place not in places:
+        elif index not in to_measure:
             yield Estimate(**known[key])
         else:
             estimate = next(measured)

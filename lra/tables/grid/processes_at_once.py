@@ -22,7 +22,7 @@ from lra.settings.compose import load_config
 from lra.settings.devices import batch_parts
 from lra.tables.grid.cell import Cell
 from lra.tables.grid.estimate import Estimate, batches_to_measure, print_as_child
-from lra.tables.grid.gpu_places import places_for
+from lra.tables.grid.gpu_places import gpu_groups_for
 from lra.tables.grid.run_set import RunSet
 from lra.training.timing.memory import free_bytes
 from lra.types import UserError
@@ -91,7 +91,7 @@ def proposal(run_set: RunSet, kinds: Sequence[Measured]) -> str:
 def _command(run_set: RunSet, at_once: int, cell: Cell) -> str:
     """Word the command that runs so many cells at once, on a GPU so many on each of those that are visible."""
     if cell.cfg.trainer.accelerator == "gpu":
-        workers = at_once * max(1, len(places_for(cell.cfg.trainer.devices)))
+        workers = at_once * max(1, len(gpu_groups_for(cell.cfg.trainer.devices)))
         return run_set.typed_command("run", f"workers={workers}", f"workers_per_device={at_once}")
     threads = () if at_once == 1 else (f"trainer.threads={max(1, (os.cpu_count() or 1) // at_once)}",)
     return run_set.typed_command("run", f"workers={at_once}", *threads)
@@ -174,5 +174,5 @@ def step_beside_others(cfg: DictConfig, folder: Path) -> float:
 
 
 if __name__ == "__main__":  # a child of `steps_per_second`
-    place, *overrides = sys.argv[1:]
-    sys.exit(print_as_child(lambda: step_beside_others(load_config("train", overrides), Path(place))))
+    folder, *overrides = sys.argv[1:]
+    sys.exit(print_as_child(lambda: step_beside_others(load_config("train", overrides), Path(folder))))

@@ -48,7 +48,7 @@ class RunSet:
 
     Attributes:
         group_records: all records of the run group that `records` has read.
-        troubles: a line for each record in it that is broken.
+        problems: a line for each record in it that is broken.
         shows_a_part: whether `records` has left out methods or seeds of a task that is shown.
         shows_nothing: whether `records` has found nothing to show among them.
     """
@@ -59,7 +59,7 @@ class RunSet:
         self.command, self.verb, self.options, self.launcher = command, command.split()[0], options, launcher
         self.sweeps, self._typed, self._overrides = sweeps, typed, sweeps[options.sweep]
         self.group_records: list[Record] = []
-        self.troubles: list[str] = []
+        self.problems: list[str] = []
         self.shows_a_part = self.shows_nothing = False
         self.cells: list[Cell] = []
         for sweep, overrides in sweeps.items():
@@ -89,12 +89,12 @@ class RunSet:
 
     def run(self, console: Console) -> None:
         """Run the missing cells, in `workers=` processes or with a Hydra launcher if the user typed one."""
-        from lra.tables.grid.gpu_places import place_workers
+        from lra.tables.grid.gpu_places import gpus_of_workers
         from lra.tables.grid.runner import run_missing  # not for `show`
         from lra.tables.grid.workers import start_workers
 
         workers = self.options.workers
-        places = place_workers(
+        visible_gpus = gpus_of_workers(
             self.cells, workers=workers, workers_per_device=self.options.workers_per_device, launcher=self.launcher
         )
         try:
@@ -102,7 +102,7 @@ class RunSet:
                 run_missing(self.cells, console)
             else:
                 for sweep, overrides in self.sweeps.items():
-                    start_workers(sweep, overrides, workers, self.launcher, console, places=places)
+                    start_workers(sweep, overrides, workers, self.launcher, console, visible_gpus=visible_gpus)
         except Stopped as stopped:
             stopped.kept = f"{self.count_finished()} are finished. The same command goes on from there."
             raise
@@ -117,7 +117,7 @@ class RunSet:
         `task=`, `seed=`, `attention=`, `mixer=` and `model=` select among them where they are typed.
         """
         collection = collect(self.group)
-        self.group_records, self.troubles = collection.records, collection.troubles
+        self.group_records, self.problems = collection.records, collection.problems
         alike = [record for record in collection.records if self.is_shown(record)]
         shown = [record for record in alike if self.names_method_and_seed(record)]
         if self.verb == "tune":

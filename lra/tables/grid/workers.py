@@ -18,23 +18,29 @@ if TYPE_CHECKING:
 
 
 def start_workers(
-    sweep: str, overrides: list[str], workers: int, launcher: list[str], console: Console, *, places: Sequence[str]
+    sweep: str,
+    overrides: list[str],
+    workers: int,
+    launcher: list[str],
+    console: Console,
+    *,
+    visible_gpus: Sequence[str],
 ) -> None:
     """Start workers and wait for them; locks keep two workers from running the same cell.
 
-    Without overrides of the Hydra launcher, the workers are children of this process. `places` has CUDA_VISIBLE_DEVICES
-    of each worker; if it is empty, they have that of this process.
+    Without overrides of the Hydra launcher, the workers are children of this process. `visible_gpus` has
+    CUDA_VISIBLE_DEVICES of each worker; if it is empty, they have that of this process.
 
     Raises:
         UserError: when every worker has failed.
     """
     if launcher:
-        _launch(sweep, overrides, workers, launcher, places)
+        _launch(sweep, overrides, workers, launcher, visible_gpus)
         return
     running: list[Child] = []
     try:
         for number in range(workers):
-            env = {VISIBLE: places[number]} if places else {}
+            env = {VISIBLE: visible_gpus[number]} if visible_gpus else {}
             running.append(Child(python_module("lra.tables.grid.workers", sweep, *overrides), env=env))
         _wait(running, console)
     finally:
@@ -53,7 +59,7 @@ def _wait(workers: Sequence[Child], console: Console) -> None:
         raise UserError(f"every worker ended early: {errors[-1]}")
 
 
-def _launch(sweep: str, overrides: list[str], workers: int, launcher: list[str], places: Sequence[str]) -> None:
+def _launch(sweep: str, overrides: list[str], workers: int, launcher: list[str], visible_gpus: Sequence[str]) -> None:
     import hydra
 
     from lra.base.command_line import quoted_for_hydra
@@ -63,7 +69,7 @@ def _launch(sweep: str, overrides: list[str], workers: int, launcher: list[str],
         launcher = ["hydra/launcher=joblib", f"hydra.launcher.n_jobs={workers}", *launcher]
     lists = [
         f"{key}=[{','.join(map(quoted_for_hydra, texts))}]"
-        for key, texts in (("overrides", overrides), ("places", places))
+        for key, texts in (("overrides", overrides), ("places", visible_gpus))
     ]
     sys.argv = ["lra", "--multirun", f"of={sweep}", f"worker=range({workers})", *lists, *launcher]
     hydra.main(version_base="1.3", config_path=str(conf_dir()), config_name="worker")(work)()

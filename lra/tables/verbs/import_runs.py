@@ -43,25 +43,25 @@ def run(cfg: DictConfig) -> None:
     if cfg["from"] is None:
         right = command("import", "/mnt/other/runs")
         raise UserError(f"import what? type for example: {right}", kind="missing_option", key="from", right=right)
-    place = Path(str(cfg["from"])).expanduser()
-    if not place.exists():
-        line = f"{place} is not there; type the folder of runs, or the .jsonl file, to import"
-        raise UserError(line, kind="missing_file", key="from", value=str(place))
+    path = Path(str(cfg["from"])).expanduser()
+    if not path.exists():
+        line = f"{path} is not there; type the folder of runs, or the .jsonl file, to import"
+        raise UserError(line, kind="missing_file", key="from", value=str(path))
     into = None if cfg.into is None else checked_name(cfg.into, "into=", example="table", nested=True)
-    collection, console = collect(place, separate_run_groups=into is None), make_console()
+    collection, console = collect(path, separate_run_groups=into is None), make_console()
     copied: list[bool] = []  # of each run that is here now
     for record, source in zip(collection.records, collection.sources, strict=True):
         try:
             copied.append(_bring(source, record, _folder(Path(cfg.paths.runs), record, into)))
         except UserError as error:
             collection.left_out += 1
-            collection.troubles.append(visible(f"left out: {describe(record)}: {error}"))
+            collection.problems.append(visible(f"left out: {describe(record)}: {error}"))
     if not copied:
-        first, *others = collection.troubles or ["no record of a run is there"]
+        first, *others = collection.problems or ["no record of a run is there"]
         more = f" (and {len(others)} more)" if others else ""
-        raise UserError(f"nothing is imported from {place}; {first}{more}", kind="no_records", key=str(place))
-    for trouble in collection.troubles:
-        console.print(trouble)
+        raise UserError(f"nothing is imported from {path}; {first}{more}", kind="no_records", key=str(path))
+    for problem in collection.problems:
+        console.print(problem)
     counts = f"{copied.count(True)} runs imported, {copied.count(False)} were here, {collection.left_out} left out"
     console.print(visible(f"{counts}: {cfg.paths.runs}"))
 

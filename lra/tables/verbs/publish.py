@@ -43,16 +43,16 @@ def run(cfg: DictConfig) -> None:
     runs, target = Path(cfg.paths.runs), Path(cfg.to).expanduser().absolute() / f"{name}{PUBLISHED}"
     check_writable(target, str(cfg.to), "to", example=PUBLISHED_FOLDER)
     seed = OmegaConf.select(cfg, "seed")
-    place = runs / str(cfg.run_group) if cfg.run is None else find_run(str(cfg.run), runs, seed=seed)
-    collection = collect(place) if place.exists() else Collection()
+    path = runs / str(cfg.run_group) if cfg.run is None else find_run(str(cfg.run), runs, seed=seed)
+    collection = collect(path) if path.exists() else Collection()
     if not collection.records and cfg.run is None:
-        raise no_records("publish", place, troubles=collection.troubles)
+        raise no_records("publish", path, troubles=collection.problems)
     if not collection.records:
-        line = "; ".join([f"no record is below {place}", *collection.troubles])
-        raise UserError(line, kind="no_records", key=str(place))
+        line = "; ".join([f"no record is below {path}", *collection.problems])
+        raise UserError(line, kind="no_records", key=str(path))
     console = make_console()
-    for trouble in collection.troubles:
-        console.print(trouble)
+    for problem in collection.problems:
+        console.print(problem)
 
     def _choose(there: list[Record]) -> list[Record]:
         new = [record for record in collection.records if record not in there]

@@ -30,9 +30,9 @@ from lra.terminal.console import check_out, check_writable, make_console, out_pa
 from lra.types import UserError
 
 
-def to_overrides(words: Sequence[str]) -> list[str]:
+def to_overrides(arguments: Sequence[str]) -> list[str]:
     """Find the run group, wherever it lies."""
-    return with_group_found(words)
+    return with_group_found(arguments)
 
 
 def run(cfg: DictConfig) -> None:

@@ -35,19 +35,19 @@ def show_runs(cfg: DictConfig) -> None:
         UserError: when there is no run.
     """
     runs = Path(cfg.paths.runs)
-    place = _place(runs, cfg.run_group, cfg.file)
+    path = _path_to_show(runs, cfg.run_group, cfg.file)
     states = run_states(runs, cfg.run_group) if cfg.file is None else []
-    published, troubles = ([], []) if place == runs else published_states(place)
+    published, problems = ([], []) if path == runs else published_states(path)
     states += published
     if not states:
-        raise _nothing(place, troubles)
+        raise _nothing(path, problems)
     now, references = time.time(), published_curves(runs)
     rows = [
         [
             f"{state.task}/{state.method}",
             settings_hash,
             str(state.seed),
-            "; ".join(filter(None, [state.state, _place_of(state, references)])),
+            "; ".join(filter(None, [state.state, _place_among_published(state, references)])),
             age(now - state.touched),
             state.group,
             settings,
@@ -57,17 +57,17 @@ def show_runs(cfg: DictConfig) -> None:
         for settings, _, settings_hash in [state.settings.rpartition("-")]
     ]
     table = TextTable(
-        title=f"{len(states)} runs {'in' if place.is_file() else 'below'} {place}",
+        title=f"{len(states)} runs {'in' if path.is_file() else 'below'} {path}",
         columns=("run", "hash", "seed", "state", "age", "group", "settings", "folder"),
         rows=rows,
-        notes=[*(NAMED_BY if any(state.folder.is_dir() for state in states) else ()), *troubles],
+        notes=[*(NAMED_BY if any(state.folder.is_dir() for state in states) else ()), *problems],
         optional=("folder", "settings", "group"),
         prose=("state", "group", "settings", "folder"),
     )
     print_text_table(make_console(), table)
 
 
-def _place_of(state: RunState, published: list[Record]) -> str:
+def _place_among_published(state: RunState, published: list[Record]) -> str:
     """Place a run, finished or not, among its reference seeds."""
     if state.record is not None:
         return place_of(state.record, published)
@@ -86,7 +86,7 @@ def _place_of(state: RunState, published: list[Record]) -> str:
     return place_among(curve, references_of(published, settings_hash, data, seed))
 
 
-def _place(runs: Path, group: str | None, file: str | None) -> Path:
+def _path_to_show(runs: Path, group: str | None, file: str | None) -> Path:
     """Find what is shown: the folder of runs, a group's folder or file, or any file of published records.
 
     Raises:
@@ -98,7 +98,7 @@ def _place(runs: Path, group: str | None, file: str | None) -> Path:
         line = f"run_group={group} has no effect beside the file {file}; leave one of the two out"
         raise UserError(line, kind="no_effect", key="run_group", value=group)
     here = Path(file).expanduser()
-    path = here if here.exists() else find_group(runs, file).place
+    path = here if here.exists() else find_group(runs, file).path
     if path.is_file() and path.suffix == PUBLISHED:
         return path
     if path.is_dir():
@@ -113,14 +113,14 @@ def _place(runs: Path, group: str | None, file: str | None) -> Path:
     raise UserError(line, kind="missing_file", key=file, right=right)
 
 
-def _nothing(place: Path, troubles: list[str]) -> UserError:
-    if troubles:
-        line = f"no valid record is in {place}; {troubles[0]}"
-    elif place.is_file():
-        line = f"no record is in {place}; it may hold other measurements, such as speeds"
+def _nothing(path: Path, problems: list[str]) -> UserError:
+    if problems:
+        line = f"no valid record is in {path}; {problems[0]}"
+    elif path.is_file():
+        line = f"no record is in {path}; it may hold other measurements, such as speeds"
     else:
-        return no_records("show runs", place)
-    return UserError(line, kind="no_records", key=str(place))
+        return no_records("show runs", path)
+    return UserError(line, kind="no_records", key=str(path))
 
 
 def age(seconds: float) -> str:
@@ -128,20 +128,20 @@ def age(seconds: float) -> str:
     return next((f"{seconds / unit:.0f} {name}" for unit, name in UNITS if seconds >= unit), "now")
 
 
-def published_states(place: Path) -> tuple[list[RunState], list[str]]:
+def published_states(top: Path) -> tuple[list[RunState], list[str]]:
     """Read the records in a file, or in the files below a folder.
 
     Returns:
         The runs, and a line for each record that is left out because it is broken or older than another of its run.
     """
     states: list[RunState] = []
-    troubles: list[str] = []
-    for file in sorted(path for path in paths_below(place) if path.suffix == PUBLISHED) if place.is_dir() else [place]:
+    problems: list[str] = []
+    for file in sorted(path for path in paths_below(top) if path.suffix == PUBLISHED) if top.is_dir() else [top]:
         collection = collect(file)
         names = method_names(collection.records)
         states += [_state(record, names[id(record)], file) for record in collection.records]
-        troubles += collection.troubles
-    return sorted_states(states), troubles
+        problems += collection.problems
+    return sorted_states(states), problems
 
 
 def _state(record: Record, method: str, source: Path) -> RunState:

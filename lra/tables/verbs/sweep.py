@@ -39,9 +39,9 @@ BESIDE = {"landmarks": "landmarks_exact", "window": "window_beside"}  # sweeps o
 def main(arguments: Sequence[str]) -> None:
     """Plan, run or show."""
     if not arguments or arguments[0] not in SUBCOMMANDS:
-        trouble = f"{arguments[0]!r} cannot be swept" if arguments else "sweep what?"
+        problem = f"{arguments[0]!r} cannot be swept" if arguments else "sweep what?"
         which = ", or: ".join(f"lra sweep {name}" for name in SUBCOMMANDS)
-        raise UserError(f"{trouble}; type: {which}. Anything else: lra train -m key=value,value")
+        raise UserError(f"{problem}; type: {which}. Anything else: lra train -m key=value,value")
     swept = SWEEPS[arguments[0]]
     mixer = next((argument for argument in arguments if argument.startswith(("mixer=", "mixer."))), None)
     if mixer:

@@ -42,10 +42,10 @@ def parse_overrides(overrides: Sequence[str]) -> tuple[DictConfig, list[str]]:
         return override.split("=")[0].split(".")[0]
 
     defaults = load_config(BENCH_CONFIG)
-    flag = next((place for place, each in enumerate(overrides) if each.startswith("-")), None)
+    flag = next((index for index, each in enumerate(overrides) if each.startswith("-")), None)
     if flag is not None:
-        trouble = f"{overrides[flag]} is no flag of lra bench attention"
-        raise unknown_flag(overrides[flag:], "bench", trouble, defaults, METHOD_GROUPS)
+        problem = f"{overrides[flag]} is no flag of lra bench attention"
+        raise unknown_flag(overrides[flag:], "bench", problem, defaults, METHOD_GROUPS)
     malformed = next((each for each in overrides if "=" not in each or each.startswith(("+", "~"))), None)
     if malformed:
         raise UserError(f"{malformed!r} is not key=value, as in: lra bench attention n=512,1024")

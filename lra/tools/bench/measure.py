@@ -135,12 +135,12 @@ class Bench:
         for method in self.methods:
             raise_if_stopped()
             cell: BenchCell = {"method": method.name, "length": length}
-            passes, trouble = self._fitting(method, length)
+            passes, reason = self._fitting(method, length)
             if passes:
                 timers[method.name], failure = self._try(method, inputs, passes)
-                trouble = failure or trouble
-            if trouble:
-                cell["left_out"] = trouble
+                reason = failure or reason
+            if reason:
+                cell["left_out"] = reason
             cells.append(cell)
         for _ in range(self.repeats):
             for cell in cells:
@@ -180,13 +180,13 @@ class Bench:
             return self.passes, None
         known = self.needed[method.name, self.passes[0]]
         for probe in [each for each in PROBES if each not in known] if len(known) < 2 else ():
-            _, trouble = self._try(method, BenchInputs(replace(self.shape, length=probe)), self.passes)
-            if trouble:
-                return (), trouble
-        for place, name in enumerate(self.passes):
-            trouble = self._too_much(self.needed[method.name, name], length)
-            if trouble:
-                return self.passes[:place], f"{PASS_TITLES[name]}: {trouble}" if place else trouble
+            _, reason = self._try(method, BenchInputs(replace(self.shape, length=probe)), self.passes)
+            if reason:
+                return (), reason
+        for index, name in enumerate(self.passes):
+            reason = self._too_much(self.needed[method.name, name], length)
+            if reason:
+                return self.passes[:index], f"{PASS_TITLES[name]}: {reason}" if index else reason
         return self.passes, None
 
     def _too_much(self, known: Mapping[int, tuple[int, float]], length: int) -> str | None:

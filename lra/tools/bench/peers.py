@@ -91,13 +91,13 @@ class Peer:
 class _Pick(nn.Module):
     """Picks the queries (0), keys (1) or values (2) of `[B, L, 3·D]`, in place of a projection."""
 
-    def __init__(self, place: int):
+    def __init__(self, index: int):
         super().__init__()
-        self.place = place
+        self.index = index
 
     def forward(self, joined_BLD: Tensor) -> Tensor:
         width = joined_BLD.shape[2] // 3
-        return joined_BLD[..., self.place * width : (self.place + 1) * width]
+        return joined_BLD[..., self.index * width : (self.index + 1) * width]
 
 
 def _lucidrains_nystrom(module: Any, shape: BenchShape) -> nn.Module:

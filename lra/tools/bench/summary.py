@@ -95,7 +95,7 @@ def _log_ratio(measured: BenchPass, fused: BenchPass) -> tuple[float, float | No
 
 def _crossing(ratios: list[tuple[int, float]]) -> float | None:
     """Interpolate from where on logarithms of ratios stay at most 0: the first length if always, None if never."""
-    slower = [place for place, (_, ratio) in enumerate(ratios) if ratio > 0]
+    slower = [index for index, (_, ratio) in enumerate(ratios) if ratio > 0]
     if not slower:
         return float(ratios[0][0])
     if slower[-1] == len(ratios) - 1:

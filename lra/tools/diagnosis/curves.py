@@ -112,9 +112,9 @@ def landmark_tokens(tokens: int, count: int) -> Tensor:
 
 def from_tokens(exact: ExactMatrix, count: int) -> CurveErrors:
     """Measure the approximations from the rows and columns of landmark tokens: classical Nyström, the optimal CUR."""
-    places = landmark_tokens(len(exact.columns), count)
-    rows_MN, columns_RM = exact.at(places), exact.matrix[:, places]
-    classical = both_errors(classical_nystrom(columns_RM, rows_MN[:, places], rows_MN), exact)
+    positions = landmark_tokens(len(exact.columns), count)
+    rows_MN, columns_RM = exact.at(positions), exact.matrix[:, positions]
+    classical = both_errors(classical_nystrom(columns_RM, rows_MN[:, positions], rows_MN), exact)
     return {
         "classical": [classical],  # its matrix is gone before the next one is made
         "cur": [both_errors(optimal_cur(exact.matrix, columns_RM, rows_MN), exact)],

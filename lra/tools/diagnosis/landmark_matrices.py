@@ -43,14 +43,14 @@ class LandmarkMatrices:
 
     def of(self, exact: ExactMatrix) -> Tensor:
         """Compute the matrix in the rows and columns of an exact one, `[R, N]`."""
-        place = exact.sequence, exact.head
-        q_RE, k_NE = self.q[place][exact.rows], self.k[place][exact.columns]
+        index = exact.sequence, exact.head
+        q_RE, k_NE = self.q[index][exact.rows], self.k[index][exact.columns]
         if self.is_exact:
             return softmax_rows(q_RE, k_NE).double()
         used = self.used_BM[exact.sequence]
-        kernel_1 = softmax_rows(q_RE, self.k_BHME[place][used])
-        kernel_3 = softmax_rows(self.q_BHME[place][used], k_NE)
-        return (kernel_1 @ (self.z_BHMM[place][used][:, used] @ kernel_3)).double()
+        kernel_1 = softmax_rows(q_RE, self.k_BHME[index][used])
+        kernel_3 = softmax_rows(self.q_BHME[index][used], k_NE)
+        return (kernel_1 @ (self.z_BHMM[index][used][:, used] @ kernel_3)).double()
 
 
 def landmarks(backend: NystromAttention, inputs: LayerInputs) -> tuple[Tensor, Tensor, Tensor]:

@@ -108,9 +108,9 @@ class ExactMatrix:
     values: Tensor
     matrix: Tensor
 
-    def at(self, places: Tensor) -> Tensor:
-        """Compute the rows of some tokens, `[M, N]`; `places` are numbers below N."""
-        return softmax_rows(self.q[places], self.k)
+    def at(self, positions: Tensor) -> Tensor:
+        """Compute the rows of some tokens, `[M, N]`; `positions` are numbers below N."""
+        return softmax_rows(self.q[positions], self.k)
 
 
 def compared_tokens(inputs: LayerInputs) -> list[tuple[Tensor, Tensor]]:
@@ -179,13 +179,13 @@ class ColumnMatrices:
         inputs = self.inputs.of(sequences)
         heads, length, width = inputs.q.shape[1:]
         matrices = {number: torch.empty(heads, len(self.tokens[number][0]), length) for number in sequences}
-        for places in torch.arange(length).split(width):
+        for positions in torch.arange(length).split(width):
             unit_LE = torch.zeros(length, width)
-            unit_LE[places, places - places[0]] = 1.0
+            unit_LE[positions, positions - positions[0]] = 1.0
             mixed_BHLE = inputs.attend(self.backend, unit_LE.expand(*inputs.q.shape[:2], -1, -1))
             for number, mixed_HLE in zip(sequences, mixed_BHLE, strict=True):
                 rows, _ = self.tokens[number]
-                matrices[number][..., places] = mixed_HLE[:, rows, : len(places)]
+                matrices[number][..., positions] = mixed_HLE[:, rows, : len(positions)]
         return {number: matrix[..., self.tokens[number][1]] for number, matrix in matrices.items()}
 
 

@@ -45,8 +45,8 @@ def plot_errors(diagnosis: Diagnosis, path: Path, *, key: ErrorKey) -> Path:
         squeeze=False,
     )
     for number, heads in enumerate(layers):
-        for place, head in enumerate(heads):
-            axis = axes[number, place]
+        for column, head in enumerate(heads):
+            axis = axes[number, column]
             for curve in head["curves"]:
                 points = [
                     (count, error)
@@ -60,7 +60,7 @@ def plot_errors(diagnosis: Diagnosis, path: Path, *, key: ErrorKey) -> Path:
             if diagnosis["subject"]["is_nystrom"]:
                 own = diagnosis["subject"]["num_landmarks"], head[key]
                 axis.plot(*own, "*", ms=7, color=plots.PALETTE[1], label="the model's own")
-            axis.set_title(f"layer {number + 1}, head {place + 1}")
+            axis.set_title(f"layer {number + 1}, head {column + 1}")
     plots.count_axis(axes[0, 0], layers[0][0]["curves"][0]["num_landmarks"])
     axes[0, 0].set_yscale("log")
     axes[0, 0].set_ylim(SHOWN_ERRORS)
@@ -76,9 +76,9 @@ def plot_convergence(diagnosis: Diagnosis, path: Path) -> Path:
     """Draw residual and distance of the iterative pseudo-inverse of each head after each step."""
     figure, axes = plt.subplots(1, 2, figsize=(plots.COLUMN, 2.2), layout="constrained")
     for number, heads in enumerate(diagnosis["layers"]):
-        for place, head in enumerate(heads):
-            name = f"layer {number + 1}, head {place + 1}"
-            colour, dashes = plots.PALETTE[number % len(plots.PALETTE)], HEAD_LINES[place % len(HEAD_LINES)]
+        for index, head in enumerate(heads):
+            name = f"layer {number + 1}, head {index + 1}"
+            colour, dashes = plots.PALETTE[number % len(plots.PALETTE)], HEAD_LINES[index % len(HEAD_LINES)]
             for axis, key in zip(axes, ("residual", "distance"), strict=True):
                 errors = head["convergence"][key]  # type: ignore[literal-required]
                 axis.plot(head["convergence"]["steps"], errors, label=name, color=colour, ls=dashes)
@@ -132,11 +132,11 @@ def plot_heat_maps(pairs: dict[str, MatrixPair], path: Path) -> Path:
         len(pairs), 3, figsize=(9.4, 3.0 * len(pairs)), layout="constrained", squeeze=False, sharex=True, sharey=True
     )
     for row, (name, (exact, approximated, tokens)) in zip(axes, pairs.items(), strict=True):
-        place = (-0.5, tokens - 0.5, len(exact) - 0.5, -0.5)  # of the corners, where a column may stand for several
+        extent = (-0.5, tokens - 0.5, len(exact) - 0.5, -0.5)  # of the corners, where a column may stand for several
         most = float(exact.flatten().quantile(BRIGHTEST))
         end = max(float((approximated - exact).abs().max()) / 2, 1e-12)
-        weights: dict[str, Any] = {"cmap": "viridis", "vmin": 0, "vmax": most, "extent": place}
-        signed: dict[str, Any] = {"cmap": "RdBu_r", "vmin": -end, "vmax": end, "extent": place}
+        weights: dict[str, Any] = {"cmap": "viridis", "vmin": 0, "vmax": most, "extent": extent}
+        signed: dict[str, Any] = {"cmap": "RdBu_r", "vmin": -end, "vmax": end, "extent": extent}
         _image(row[0], exact, f"{name}: exact", weights)
         _image(row[1], approximated, "approximated", weights)
         _image(row[2], approximated - exact, "approximated − exact", signed)

@@ -129,9 +129,9 @@ def _points(swap: Swap) -> str:
 def heads_table(diagnosis: Diagnosis) -> TextTable:
     """Make the table of all heads."""
     rows = [
-        [f"layer {number}, head {place}", *(_cell(key, head) for key in HEAD_COLUMNS)]
+        [f"layer {number}, head {position}", *(_cell(key, head) for key in HEAD_COLUMNS)]
         for number, heads in enumerate(diagnosis["layers"], start=1)
-        for place, head in enumerate(heads, start=1)
+        for position, head in enumerate(heads, start=1)
     ]
     subject = diagnosis["subject"]
     return TextTable(

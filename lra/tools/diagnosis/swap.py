@@ -79,18 +79,18 @@ class Variants:
 @contextmanager
 def swapped(model: nn.Module, others: Mapping[AttentionBackend, AttentionBackend]) -> Iterator[None]:
     """Within this context, each attention of the model is another one; its projections and all else stay."""
-    places = [
+    attentions = [
         (parent, name, child)
         for parent in model.modules()
         for name, child in parent.named_children()
         if isinstance(child, AttentionBackend) and child in others
     ]
     try:
-        for parent, name, child in places:
+        for parent, name, child in attentions:
             setattr(parent, name, others[child])
         yield
     finally:
-        for parent, name, child in places:
+        for parent, name, child in attentions:
             setattr(parent, name, child)
 
 

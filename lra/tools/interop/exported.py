@@ -73,14 +73,14 @@ def load_exported(folder: str | Path, *, trusted: Sequence[str] = ()) -> nn.Modu
         UserError: when the folder is not that of an exported model, or names a class of another package.
     """
     folder = Path(folder).expanduser()
-    place = folder / CONFIG_JSON
-    config = checked(EXPORTED_SCHEMA, read_json(place, AGAIN), place, AGAIN)
+    path = folder / CONFIG_JSON
+    config = checked(EXPORTED_SCHEMA, read_json(path, AGAIN), path, AGAIN)
     weights = read_tensors(folder / SAFETENSORS, AGAIN)
     layers = config["model"].get("num_layers")
     if isinstance(layers, int) and layers > len(weights) and not config["model"].get("tied_layers"):
-        raise UserError(f"{place}: {layers:,} layers, but {SAFETENSORS} has {len(weights)} weights; {AGAIN}")
+        raise UserError(f"{path}: {layers:,} layers, but {SAFETENSORS} has {len(weights)} weights; {AGAIN}")
     with torch.random.fork_rng(devices=[]):  # random weights are drawn and then replaced
-        model = _build(config, place, tuple(trusted))
+        model = _build(config, path, tuple(trusted))
     dtypes = {weight.dtype for weight in weights.values() if weight.is_floating_point()}
     if len(dtypes) == 1:  # float64 for trainer.precision=64-true
         model.to(dtypes.pop())
@@ -91,26 +91,26 @@ def load_exported(folder: str | Path, *, trusted: Sequence[str] = ()) -> nn.Modu
     return model.eval()
 
 
-def _build(config: ExportedConfig, place: Path, trusted: tuple[str, ...]) -> nn.Module:
+def _build(config: ExportedConfig, path: Path, trusted: tuple[str, ...]) -> nn.Module:
     if ("attention" in config) == ("mixer" in config):
-        raise UserError(f"{place}: either attention or mixer belongs in it; {AGAIN}")
+        raise UserError(f"{path}: either attention or mixer belongs in it; {AGAIN}")
     if "attention" in config:
-        make_backend = _maker("attention", config["attention"], AttentionBackend, place, trusted)
+        make_backend = _maker("attention", config["attention"], AttentionBackend, path, trusted)
         make_mixers: MakeMixers = partial(attention_layers, make_backend=make_backend)
     else:
-        make_mixer = _maker("mixer", config["mixer"], SequenceMixer, place, trusted)
+        make_mixer = _maker("mixer", config["mixer"], SequenceMixer, path, trusted)
         make_mixers = partial(mixer_layers, make_mixer=make_mixer)
-    make = _maker("model", config["model"], nn.Module, place, trusted)
+    make = _maker("model", config["model"], nn.Module, path, trusted)
     try:
         model: nn.Module = make(TaskSpec(**config["task"]), make_mixers)
     except WRONG_SETTINGS as error:
         message = " ".join(str(error).split()) or type(error).__name__
-        raise UserError(f"{place}: no model can be built from it ({message}); {AGAIN}") from error
+        raise UserError(f"{path}: no model can be built from it ({message}); {AGAIN}") from error
     return model
 
 
 def _maker(
-    group: str, settings: Mapping[str, Any], kind: type[nn.Module], place: Path, trusted: tuple[str, ...]
+    group: str, settings: Mapping[str, Any], kind: type[nn.Module], path: Path, trusted: tuple[str, ...]
 ) -> Callable[..., Any]:
     """Find the class that settings name, and bind its settings."""
     target = str(settings.get(TARGET_KEY, ""))
@@ -118,19 +118,19 @@ def _maker(
     if not any(f"{module}.".startswith(f"{package}.") for package in (*OUR_ROOMS, *trusted)):
         own = target.split(".")[0]
         raise UserError(
-            f"{place} names {target}, which is not a class of lra; if it is your own code, type"
+            f"{path} names {target}, which is not a class of lra; if it is your own code, type"
             f' lra.load_exported(FOLDER, trusted=["{own}"])'
         )
     try:
         named_class = getattr(importlib.import_module(module), name, None)
     except ImportError as error:
-        raise UserError(f"{place} names {target}, whose module cannot be imported ({error})") from error
+        raise UserError(f"{path} names {target}, whose module cannot be imported ({error})") from error
     if not (inspect.isclass(named_class) and issubclass(named_class, kind)):
-        raise UserError(f"{place} names {target}, which is no {kind.__name__}; {AGAIN}")
+        raise UserError(f"{path} names {target}, which is no {kind.__name__}; {AGAIN}")
     values = {**values_before(settings), **settings}
     try:
         drop_removed_settings(group, values)
     except UserError as error:
-        raise UserError(f"{place}: {error}; load it with the version that exported it") from error
+        raise UserError(f"{path}: {error}; load it with the version that exported it") from error
     del values[TARGET_KEY]
     return partial(named_class, **values)

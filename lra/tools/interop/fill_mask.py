@@ -17,21 +17,21 @@ LANGUAGE_MODEL = "NystromformerForMaskedLM"
 
 def _read_their_config(folder: Path) -> tuple[TheirConfig, str]:
     """Read configuration and class of a saved Nyströmformer; refuse a model that ours cannot be."""
-    place = folder / CONFIG_JSON
+    path = folder / CONFIG_JSON
     if not folder.is_dir():
         raise UserError(f"model={folder} is not a folder; {BRING}")
-    fields = read_json(place, BRING)
-    config = checked_config(fields, place)
+    fields = read_json(path, BRING)
+    config = checked_config(fields, path)
     classes = fields.get("architectures") or ["NystromformerModel"]
-    return config, known_architecture(classes[0] if isinstance(classes, list) else classes, place)
+    return config, known_architecture(classes[0] if isinstance(classes, list) else classes, path)
 
 
 def _read_text_model(folder: Path, config: TheirConfig, architecture: str) -> TextModel:
     """Read weights, in float32, from model.safetensors, or else from pytorch_model.bin only its tensors."""
     old = not (folder / SAFETENSORS).exists() and (folder / TORCH_FILE).exists()
-    place = folder / (TORCH_FILE if old else SAFETENSORS)
-    weights = (read_torch_file if old else read_tensors)(place, BRING)
-    return converted(config, architecture, weights, place).eval()
+    path = folder / (TORCH_FILE if old else SAFETENSORS)
+    weights = (read_torch_file if old else read_tensors)(path, BRING)
+    return converted(config, architecture, weights, path).eval()
 
 
 def _read_tokenizer(folder: Path) -> Any:
@@ -84,20 +84,20 @@ def fill_mask(folder: Path, text: str, *, mask: str, top: int) -> list[Filling]:
         encoded = tokenizer(masked, padding="max_length", max_length=length, return_attention_mask=True)
     ids, longest = encoded["input_ids"], config["max_position_embeddings"]
     if len(ids) > longest or max(ids) >= config["vocab_size"]:
-        trouble = f"{len(ids)} tokens, and the model takes {longest}" if len(ids) > longest else "unknown tokens"
-        raise UserError(f"the text has {trouble}; type a shorter text, or name a folder whose files belong together")
+        problem = f"{len(ids)} tokens, and the model takes {longest}" if len(ids) > longest else "unknown tokens"
+        raise UserError(f"the text has {problem}; type a shorter text, or name a folder whose files belong together")
     model = _read_text_model(folder, config, architecture)
-    place = ids.index(tokenizer.mask_token_id)
+    position = ids.index(tokenizer.mask_token_id)
     valid_1L = torch.tensor([encoded["attention_mask"]], dtype=torch.bool)
     with torch.no_grad():
         logits_1LV = model(torch.tensor([ids]), None if valid_1L.all() else valid_1L)
-    scores, tokens = logits_1LV[0, place].softmax(-1).topk(min(top, config["vocab_size"]))
+    scores, tokens = logits_1LV[0, position].softmax(-1).topk(min(top, config["vocab_size"]))
     return [
         Filling(
             score=score,
             token=token,
             word=tokenizer.decode([token]).strip(),
-            sentence=tokenizer.decode([*ids[:place], token, *ids[place + 1 :]], skip_special_tokens=True).strip(),
+            sentence=tokenizer.decode([*ids[:position], token, *ids[position + 1 :]], skip_special_tokens=True).strip(),
         )
         for score, token in zip(scores.tolist(), tokens.tolist(), strict=True)
     ]

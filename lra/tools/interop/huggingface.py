@@ -202,7 +202,7 @@ def converted(
     config: TheirConfig,
     architecture: str,
     weights: Mapping[str, Tensor],
-    place: object,
+    location: object,
     *,
     dtype: torch.dtype = torch.float32,
 ) -> TextModel:
@@ -211,7 +211,7 @@ def converted(
     Weights of a head that `architecture` does not have are left out.
 
     Raises:
-        UserError: when the weights do not fit the configuration, with `place` and the first that does not.
+        UserError: when the weights do not fit the configuration, with `location` and the first that does not.
     """
     with torch.device("meta"):  # shapes alone: a wrong configuration may name sizes that no memory holds
         shapes = build_text_model(config, architecture)
@@ -221,7 +221,7 @@ def converted(
     misfit = first_misfit(ours, shapes)
     if misfit is not None:
         raise UserError(
-            f"{place}: the weights do not fit config.json of a {architecture}: {misfit};"
+            f"{location}: the weights do not fit config.json of a {architecture}: {misfit};"
             " bring the checkpoint's own files together"
         )
     model = build_text_model(config, architecture).to(dtype)
@@ -230,14 +230,14 @@ def converted(
     return model
 
 
-def known_architecture(architecture: object, place: object) -> str:
+def known_architecture(architecture: object, location: object) -> str:
     """Return the name of a class of transformers that we have too.
 
     Raises:
         UserError: for another one.
     """
     if architecture not in ARCHITECTURES:
-        raise UserError(f"{place} is a {architecture}; convert one of {', '.join(ARCHITECTURES)}")
+        raise UserError(f"{location} is a {architecture}; convert one of {', '.join(ARCHITECTURES)}")
     return str(architecture)
 
 

@@ -58,22 +58,22 @@ class TheirConfig(TypedDict):
 CONFIG_SCHEMA: TypeAdapter[TheirConfig] = TypeAdapter(TheirConfig)
 
 
-def checked_config(config: Mapping[str, Any], place: object) -> TheirConfig:
+def checked_config(config: Mapping[str, Any], location: object) -> TheirConfig:
     """Check a configuration that may come from anywhere; fields that a file may leave out get their defaults.
 
     Raises:
         UserError: for a model of another kind, for a missing or wrong field, and for fields that contradict each other;
-            with `place`.
+            with `location`.
     """
-    whole = checked(CONFIG_SCHEMA, {**DEFAULTS, **config}, place, NAME_THEIRS)
+    whole = checked(CONFIG_SCHEMA, {**DEFAULTS, **config}, location, NAME_THEIRS)
     width, heads, taps = whole["hidden_size"], whole["num_attention_heads"], whole["conv_kernel_size"]
     if width % heads:
-        raise UserError(f"{place}: num_attention_heads={heads} does not divide hidden_size={width}; {NAME_THEIRS}")
+        raise UserError(f"{location}: num_attention_heads={heads} does not divide hidden_size={width}; {NAME_THEIRS}")
     if taps is not None and taps % 2 == 0:
-        raise UserError(f"{place}: conv_kernel_size={taps} is not odd; {NAME_THEIRS}")
+        raise UserError(f"{location}: conv_kernel_size={taps} is not odd; {NAME_THEIRS}")
     if whole["num_landmarks"] > whole["segment_means_seq_len"]:
         raise UserError(
-            f"{place}: num_landmarks={whole['num_landmarks']} is more than"
+            f"{location}: num_landmarks={whole['num_landmarks']} is more than"
             f" segment_means_seq_len={whole['segment_means_seq_len']}; {NAME_THEIRS}"
         )
     return whole

@@ -69,8 +69,8 @@ def to_overrides(arguments: list[str]) -> list[str]:
         UserError: when that argument is missing or unknown.
     """
     if not arguments or arguments[0] not in SUBCOMMANDS:
-        trouble = f"{arguments[0]!r} cannot be measured" if arguments and "=" not in arguments[0] else "bench what?"
-        raise UserError(f"{trouble}; type: lra bench step task=listops attention=nystrom, or: lra bench attention")
+        problem = f"{arguments[0]!r} cannot be measured" if arguments and "=" not in arguments[0] else "bench what?"
+        raise UserError(f"{problem}; type: lra bench step task=listops attention=nystrom, or: lra bench attention")
     return [f"what={arguments[0]}", *arguments[1:]]
 
 

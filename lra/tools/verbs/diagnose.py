@@ -120,7 +120,7 @@ def diagnosis_of(
             turn = partial(advance, f"layer {number}", COUNT_COST)
             measured, matrices = measure_layer(inputs, variants, turn, kept=MOST_HEADS - len(pairs))
             heads.append(measured)
-            pairs |= {f"layer {number}, head {place}": pair for place, pair in enumerate(matrices, start=1)}
+            pairs |= {f"layer {number}, head {position}": pair for position, pair in enumerate(matrices, start=1)}
         swaps = []
         if batches:
             swaps = measure_swaps(
@@ -135,7 +135,7 @@ def _subject(subject: DiagnosedModel, first: LayerInputs, num_landmarks: int, *,
     """Name the model, and say on how much it was measured."""
     cfg, labels = subject.cfg, subject.data.splits["dev"].labels
     return {
-        "run": _place_of(subject.folder, Path(cfg.paths.runs)) if subject.is_trained else None,
+        "run": _run_name(subject.folder, Path(cfg.paths.runs)) if subject.is_trained else None,
         "task": cfg.task.name,
         "attention": method_name(cfg),
         "protocol": cfg.protocol.name,
@@ -150,7 +150,7 @@ def _subject(subject: DiagnosedModel, first: LayerInputs, num_landmarks: int, *,
     }
 
 
-def _place_of(folder: Path, runs: Path) -> str:
+def _run_name(folder: Path, runs: Path) -> str:
     """Name a run's folder without what is this machine's: from the folder of runs on, elsewhere its last part."""
     folder, runs = folder.resolve(), runs.resolve()
     return folder.relative_to(runs).as_posix() if folder.is_relative_to(runs) else folder.name
@@ -172,8 +172,8 @@ def log_to_wandb(
     console: Console,
 ) -> None:
     """Log a diagnosis as a W&B run of its own: the page, the tables, and the means over heads in the summary."""
-    place = folder / "diagnosis-wandb"  # not the run's own folder, whose W&B run is that of the training
-    with wandb_run(cfg, place, console, **names, config=dict(diagnosis["subject"])) as run:
+    wandb_folder = folder / "diagnosis-wandb"  # not the run's own folder, whose W&B run is that of the training
+    with wandb_run(cfg, wandb_folder, console, **names, config=dict(diagnosis["subject"])) as run:
         import wandb
 
         heads = all_heads(diagnosis)

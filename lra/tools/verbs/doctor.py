@@ -40,7 +40,7 @@ from lra.settings.overrides import check_overrides
 from lra.settings.unknown_option import nearest
 from lra.settings.wandb_mode import wandb_mode
 from lra.terminal.console import make_console
-from lra.training.wandb_server_and_files import server_trouble
+from lra.training.wandb_server_and_files import server_problem
 from lra.types import UserError
 
 NEEDED_PACKAGES = ("torch", "pytorch-lightning", "torchmetrics", "hydra-core", "numpy")
@@ -78,7 +78,7 @@ def main(arguments: Sequence[str]) -> None:
         right = [typed_command("doctor", override("size", each)) for each in (size, *more)]
         line = f"size={size},{','.join(more)} names several; type a command for each: {', '.join(right)}"
         raise UserError(line, kind="several_values", key="size", right=right)
-    _print([*_places(Path(cfg.paths.data)), *_data_of(tasks or conf_names("task"), size, Path(cfg.paths.data))])
+    _print([*_data_folders(Path(cfg.paths.data)), *_data_of(tasks or conf_names("task"), size, Path(cfg.paths.data))])
 
 
 def _chosen(group: str, arguments: Sequence[str]) -> list[str]:
@@ -121,15 +121,15 @@ def _facts(data: Path, runs: Path) -> Iterator[Fact]:
         files = list(folder.glob("*/*.yaml"))
         groups = ", ".join(sorted({path.parent.name for path in files}))
         yield Fact("ok", "conf (LRA_CONF_PATH)", f"{folder}: {len(files)} files of {groups}")
-    yield from _places(data)
+    yield from _data_folders(data)
     yield from _data_of(conf_names("task"), default_choice("size"), data)
     mode = wandb_mode(os.environ.get("WANDB_MODE", ""))
     if mode == "online" and importlib.util.find_spec("wandb") is not None:
         try:
-            trouble = server_trouble()
+            problem = server_problem()
         except UserError as error:
-            trouble = str(error)
-        yield Fact("wrong" if trouble else "ok", "W&B", f"online (WANDB_MODE), {trouble or 'and its server answers'}")
+            problem = str(error)
+        yield Fact("wrong" if problem else "ok", "W&B", f"online (WANDB_MODE), {problem or 'and its server answers'}")
     else:
         later = "later: wandb sync RUN/wandb/offline-run-*, or train with logger.wandb.mode=online"
         yield Fact("ok", "W&B", f"{mode}; {later}")
@@ -143,7 +143,7 @@ def _device() -> str:
     return f"CPU, {torch.get_num_threads()} threads; no CUDA device is visible to torch"
 
 
-def _places(data: Path) -> Iterator[Fact]:
+def _data_folders(data: Path) -> Iterator[Fact]:
     """Yield where data lies, and where its sources are looked for."""
     yield _folder("data", "LRA_DATA_DIR", data)
     for folder in source_dirs():
@@ -173,11 +173,11 @@ def _data_of(tasks: Sequence[str], size: str, data: Path) -> Iterator[Fact]:
             yield Fact("missing", f"prepared {task}", f"not at size={size}; type: {prepare}")
 
 
-def _form(task: str, places: Sequence[Path], size: str, prepare: str, *, is_prepared: bool) -> Fact:
+def _form(task: str, paths: Sequence[Path], size: str, prepare: str, *, is_prepared: bool) -> Fact:
     """Say which forms of a task's data lie here; of data that is not prepared either, how it can be had."""
     what, nothing = f"forms of {task}", "none of its forms lies here"
-    if places:
-        return Fact("ok", what, ", ".join(map(str, places)))
+    if paths:
+        return Fact("ok", what, ", ".join(map(str, paths)))
     if is_prepared:
         return Fact("ok", what, f"{nothing}, and none is needed: size={size} is prepared")
     if size == TINY:

@@ -14,7 +14,7 @@ from lra.tools.diagnosis.landmark_matrices import attention_matrices
 from lra.tools.diagnosis.matrices import exact_matrices
 from lra.tools.diagnosis.subject import dev_batches
 from lra.tools.diagnosis.swap import Variants
-from lra.tools.verbs.diagnose import _place_of
+from lra.tools.verbs.diagnose import _run_name
 from lra.types import Batch
 from tests.tools.diagnosis.models import peaked
 from tests.tools.diagnosis.test_curves import nystrom_with
@@ -71,7 +71,7 @@ def test_the_image_of_a_long_sequence_has_means_of_its_columns(monkeypatch):
 def test_a_run_is_named_without_the_folders_of_the_machine(tmp_path, monkeypatch):
     run = tmp_path / "runs/default/seed0"
     run.mkdir(parents=True)
-    assert _place_of(run, tmp_path / "runs") == "default/seed0"
-    assert _place_of(run, tmp_path / "others") == "seed0"
+    assert _run_name(run, tmp_path / "runs") == "default/seed0"
+    assert _run_name(run, tmp_path / "others") == "seed0"
     monkeypatch.chdir(tmp_path)
-    assert _place_of(Path("runs/default/seed0"), tmp_path / "runs") == "default/seed0"
+    assert _run_name(Path("runs/default/seed0"), tmp_path / "runs") == "default/seed0"
