@@ -31,11 +31,6 @@ class Collection:
     problems: list[str] = field(default_factory=list)
     left_out: int = 0
 
-    @property
-    def troubles(self) -> list[str]:
-        """Another name of `problems`, which the report uses."""
-        return self.problems
-
 
 def collect(source: Path, *, separate_run_groups: bool = False, containing: str = "") -> Collection:
     """Collect all records below a folder (`result.json`, `*.jsonl`), or in one such file.

@@ -50,13 +50,13 @@ def typed_text(key: str, overrides: Sequence[str]) -> str | None:
     return values[0] if len(values) == 1 and isinstance(values[0], str) else None
 
 
-def no_records(verb: str, path: Path, *, troubles: Sequence[str] = ()) -> UserError:
+def no_records(verb: str, path: Path, *, problems: Sequence[str] = ()) -> UserError:
     """The error for a run group without a record; it offers commands with the user's groups that have some.
 
     Args:
         verb: the command, with the subcommand behind it, as for `typed_command`.
         path: the group's folder or file.
-        troubles: a line for each record in it that is broken.
+        problems: a line for each record in it that is broken.
     """
     runs = folder_of_runs(typed_overrides("paths.runs"))
     name = str(path.relative_to(runs)) if path.is_relative_to(runs) else path.name
@@ -67,5 +67,5 @@ def no_records(verb: str, path: Path, *, troubles: Sequence[str] = ()) -> UserEr
         if verb != "publish":
             right.append(typed_command(verb, override("run_group", PUBLISHED_FOLDER)))
     what = "type: " if len(right) == 1 else "type one of: "
-    line = "; ".join([f"no record is in {path}", *troubles, what + ", ".join(right)])
+    line = "; ".join([f"no record is in {path}", *problems, what + ", ".join(right)])
     return UserError(visible(line), kind="no_records", key=str(path), right=right)

@@ -87,7 +87,7 @@ def write_page(
     title: str,
     subtitle: str,
     sections: list[Section],
-    troubles: list[str],
+    problems: list[str],
     template: Path | None = None,
     script: Path | None = None,
     **more: Any,
@@ -95,7 +95,7 @@ def write_page(
     """Write a page atomically, and return its path; texts are escaped, only figures and the script are markup.
 
     Args:
-        troubles: warnings at the top; more than three are folded.
+        problems: warnings at the top; more than three are folded.
         template: a file that extends the `page.html` of this folder; None for that itself.
         script: the file with the only script of the page; None for a page without.
         more: what the template needs besides.
@@ -113,7 +113,7 @@ def write_page(
         title=title,
         subtitle=subtitle,
         sections=sections,
-        problems=troubles,
+        problems=problems,
         figure_colours=FIGURE_COLOURS,
         script=Markup(code),
         script_hash=base64.b64encode(hashlib.sha256(code.encode()).digest()).decode(),

@@ -159,7 +159,7 @@ def test_each_run_is_a_line_with_a_link_to_its_record(page):
 @pytest.mark.parametrize("count, folded", [(3, False), (4, True)])
 def test_many_remarks_are_folded(tmp_path, count, folded):
     remarks = [f"line {number} is broken" for number in range(count)]
-    page = write_page(tmp_path / "page.html", title="T", subtitle="s", sections=[], troubles=remarks).read_text()
+    page = write_page(tmp_path / "page.html", title="T", subtitle="s", sections=[], problems=remarks).read_text()
     assert all(remark in page for remark in remarks)
     assert (f"{count} remarks on the records</summary>" in page) is folded
     assert Page(page).open == []

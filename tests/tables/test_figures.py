@@ -166,7 +166,7 @@ def contrast(one: str, other: str) -> float:
 
 
 def test_every_colour_of_text_has_a_contrast_of_4_5_in_both_themes(tmp_path):
-    page = write_page(tmp_path / "page.html", title="T", subtitle="s", sections=[], troubles=[]).read_text()
+    page = write_page(tmp_path / "page.html", title="T", subtitle="s", sections=[], problems=[]).read_text()
     themes = {name: pair for name, *pair in re.findall(r"--([\w]+): light-dark\((#\w{6}), (#\w{6})\)", page)}
     grounds = [themes.pop(name) for name in ("ground", "soft", "chosen")]
     del themes["line"]  # no text

@@ -44,7 +44,7 @@ def write_report(
         title=f"Long Range Arena: {run_group}",
         subtitle=f"{len(collection.records)} runs, the last of {last[:10]}; made from their records alone.",
         sections=sections,
-        troubles=collection.troubles,
+        problems=collection.problems,
         script=SCRIPT,
         summary=summary_table(records_by_group, reference=reference, links=links),
         shared_notes=shared_notes,

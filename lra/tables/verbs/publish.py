@@ -46,7 +46,7 @@ def run(cfg: DictConfig) -> None:
     path = runs / str(cfg.run_group) if cfg.run is None else find_run(str(cfg.run), runs, seed=seed)
     collection = collect(path) if path.exists() else Collection()
     if not collection.records and cfg.run is None:
-        raise no_records("publish", path, troubles=collection.problems)
+        raise no_records("publish", path, problems=collection.problems)
     if not collection.records:
         line = "; ".join([f"no record is below {path}", *collection.problems])
         raise UserError(line, kind="no_records", key=str(path))

@@ -43,7 +43,7 @@ def run(cfg: DictConfig) -> None:
     path = _page_path(cfg.out, group)
     collection = collect(group) if group.exists() else Collection()
     if not collection.records:
-        raise no_records("report", group, troubles=collection.troubles)
+        raise no_records("report", group, problems=collection.problems)
     samples = []
     if cfg.samples:
         samples = task_samples(collection.records, data_dir=cfg.paths.data, count=cfg.samples)

@@ -192,7 +192,7 @@ def write_diagnosis_page(path: Path, diagnosis: Diagnosis, pairs: dict[str, Matr
         subtitle=f"Protocol {subject['protocol']}, size {subject['size']}, {trained}. What each number means:"
         " docs/diagnosis.md.",
         sections=_sections(diagnosis, pairs),
-        troubles=[],
+        problems=[],
     )
 
 
