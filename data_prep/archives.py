@@ -23,8 +23,8 @@ from typing import IO, Protocol, cast
 
 from data_prep.first_bytes import HEAD_BYTES, form_of, is_tar, refuse_form
 from data_prep.xz import XzReader
-from lra.base.command_line import override
 from lra.base.files import regular_file
+from lra.base.printed_commands import override
 from lra.base.text import visible
 from lra.types import UserError
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from data_prep.download import Archive
 from data_prep.parquet_files import names as cached
 from data_prep.released_pickles import names as pickles
-from lra.base.command_line import command, override, typed_overrides
+from lra.base.printed_commands import command, override, typed_overrides
 from lra.data.prepare_again import KEPT
 
 IMDB = Archive(

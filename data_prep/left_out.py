@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from data_prep.source import Request
-from lra.base.command_line import override
+from lra.base.printed_commands import override
 from lra.types import UserError
 
 ASKED_FROM = 0.01  # fraction of a source's examples; of more than it, `verify=false` has to answer

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from data_prep.archives import refuse_outside
-from lra.base.command_line import override
 from lra.base.files import regular_file
+from lra.base.printed_commands import override
 from lra.types import UserError
 
 ENDING = ".parquet"

@@ -31,10 +31,10 @@ from rich.progress import (
 from data_prep.card import described, write_card
 from data_prep.forms import FORMS
 from data_prep.source import TFDS_SPLITS, Request, Source
-from lra.base.command_line import override
 from lra.base.file_lock import LockHeldError
 from lra.base.files import delete_temporary, replaced_folder, restore_folder, unfinished_folder
 from lra.base.paths import source_dirs
+from lra.base.printed_commands import override
 from lra.data.manifest import MANIFEST, read_manifest
 from lra.data.same_request import SOURCE_KEYWORDS, check_request
 from lra.data.source_content import content_of

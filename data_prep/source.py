@@ -8,8 +8,8 @@ from typing import Any
 from data_prep.archives import Tick, refuse_outside
 from data_prep.download import MISSING, Archive, download
 from data_prep.first_bytes import HEAD_BYTES, form_of, refuse_form
-from lra.base.command_line import override
 from lra.base.files import regular_file, sha256
+from lra.base.printed_commands import override
 from lra.data.same_request import SOURCE_KEYWORDS
 from lra.data.source_content import content_of
 from lra.data.writer import Example

@@ -12,8 +12,8 @@ from shutil import get_terminal_size
 from typing import Any
 
 from lra import __version__
-from lra.base.command_line import command, typed_arguments
 from lra.base.paths import conf_dir, environment
+from lra.base.printed_commands import command, typed_arguments
 from lra.base.signals import clean_up_on_signals, exit_on_signals, raise_if_stopped
 from lra.base.text import without_credentials
 from lra.base.verb_files import parsed_verb, verb_module

@@ -19,7 +19,7 @@ from data_prep.pathfinder.generator import generate_many
 from data_prep.png import decode_png
 from data_prep.released_pickles import Pickles, is_pickle, names
 from data_prep.source import Request, Source, determine_origin, evenly_spaced, locate
-from lra.base.command_line import override
+from lra.base.printed_commands import override
 from lra.data.codec import FIRST_ID, encode_pixels
 from lra.data.manifest import SPLITS
 from lra.data.pathfinder import VERSION

@@ -20,7 +20,7 @@ from data_prep.tokens.table import (
     with_classes,
     with_ids,
 )
-from lra.base.command_line import override, typed_command
+from lra.base.printed_commands import override, typed_command
 from lra.base.text import is_float
 from lra.types import UserError
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lra.base.command_line import command
+from lra.base.printed_commands import command
 from lra.data.manifest import SPLITS
 from lra.data.store import stratified
 from lra.data.tokens import UNKNOWN

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor, nn
 
-from lra.base.arguments import Effects
+from lra.base.option_types import Effects
 from lra.base.paths import DESCRIPTION, NO_OPTION_KEYS, read_choice
 
 OF_PROTOCOL = "${protocol."
@@ -51,7 +51,7 @@ class AttentionBackend(nn.Module):
         has_matrix: whether the output is a matrix times the values; `lra diagnose` compares matrices.
         uses_queries: whether queries and keys have an effect; if not, `model.positions=rotary`, which rotates them,
             is refused.
-        effective_with: the options that others may turn off, see `lra.base.arguments.Effects`; typed without effect,
+        effective_with: the options that others may turn off, see `lra.base.option_types.Effects`; typed without effect,
             they are refused.
         shown: attributes that are shown when a model is printed.
     """

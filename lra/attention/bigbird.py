@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from lra.attention.base import AttentionBackend, AttentionDims, real_positions
-from lra.base.arguments import Count, CountOrZero, checked
+from lra.base.option_types import Count, CountOrZero, checked
 from lra.ops.softmax_attention import attend_seen_blocks, block_windows, exact_attention, join_blocks, split_blocks
 from lra.types import UserError
 

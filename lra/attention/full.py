@@ -9,7 +9,7 @@ from torch import Tensor
 from torch.nn.functional import dropout
 
 from lra.attention.base import AttentionBackend, AttentionDims
-from lra.base.arguments import Fraction, checked
+from lra.base.option_types import Fraction, checked
 from lra.ops.attention_by_sequence import attention_by_sequence
 from lra.ops.softmax_attention import exact_attention, masked_softmax
 from lra.ops.transforms import runs_plainly

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from lra.attention.base import AttentionBackend, AttentionDims, without_padding
-from lra.base.arguments import Count, checked
+from lra.base.option_types import Count, checked
 from lra.base.protocol import LinformerSharing
 from lra.ops.softmax_attention import exact_attention
 from lra.ops.transforms import known_length

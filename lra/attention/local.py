@@ -6,7 +6,7 @@ Letters: B examples, H heads, L positions, E dims per head, C positions per bloc
 from torch import Tensor
 
 from lra.attention.base import AttentionBackend, AttentionDims, real_positions
-from lra.base.arguments import Count, CountOrZero, checked
+from lra.base.option_types import Count, CountOrZero, checked
 from lra.ops.softmax_attention import attend_seen_blocks, block_windows, join_blocks, split_blocks
 
 

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from lra.attention.base import AttentionBackend, AttentionDims, real_positions
-from lra.base.arguments import AtLeastTwo, CountOrZero, checked
+from lra.base.option_types import AtLeastTwo, CountOrZero, checked
 from lra.ops.softmax_attention import (
     attend_blocks,
     block_key_mask,

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from torch.nn.functional import conv2d
 
 from lra.attention.base import AttentionBackend, AttentionDims, real_positions, without_padding
-from lra.base.arguments import Count, CountOrZero, Effects, Fraction, PositiveFraction, checked
+from lra.base.option_types import Count, CountOrZero, Effects, Fraction, PositiveFraction, checked
 from lra.base.protocol import Landmarks as LandmarkPositions
 from lra.base.protocol import PinvStart
 from lra.ops.banded_convolution import convolve

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from lra.attention.base import AttentionBackend, AttentionDims, without_padding
-from lra.base.arguments import Count, CountOrZero, Effects, checked
+from lra.base.option_types import Count, CountOrZero, Effects, checked
 from lra.base.protocol import PerformerKeyMaximum, PerformerMaximumGradient, PerformerPaddedKeys, PerformerScaling
 from lra.ops.linear_attention import linear_attention, orthogonal_gaussian, relu_features, softmax_features
 from lra.ops.transforms import untransformed

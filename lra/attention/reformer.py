@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from lra.attention.base import AttentionBackend, AttentionDims, real_positions
-from lra.base.arguments import Count, checked
+from lra.base.option_types import Count, checked
 from lra.base.protocol import ReformerBiases, ReformerLookBack, ReformerRotations
 from lra.ops.hashed_chunks import attend_chunks, bucket_factors, hash_order
 from lra.ops.transforms import seeded

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from lra.attention.base import AttentionBackend, AttentionDims, real_positions
-from lra.base.arguments import Count, Positive, checked
+from lra.base.option_types import Count, Positive, checked
 from lra.ops.linear_algebra import solve
 from lra.ops.transforms import draw
 

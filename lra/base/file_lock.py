@@ -14,8 +14,8 @@ from pathlib import Path
 
 from filelock import BaseFileLock, FileLock, SoftFileLock, Timeout
 
-from lra.base.command_line import shell_command
 from lra.base.files import DISK_FULL
+from lra.base.printed_commands import shell_command
 from lra.base.text import visible
 from lra.types import UserError
 

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from lra.base.command_line import shell_command
+from lra.base.printed_commands import shell_command
 from lra.types import UserError
 
 DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # no space, or more than a quota or a limit allows

@@ -5,7 +5,7 @@ Constructors use the same types, because the configuration hands most switches o
 
 from typing import Any, Literal
 
-from lra.base.arguments import Count
+from lra.base.option_types import Count
 
 Pooling = Literal["padded_mean", "valid_mean", "cls"]
 Norm = Literal["layer", "batch", "batch_padded"]

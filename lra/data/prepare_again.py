@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from lra.base.command_line import command, key_of, override, typed_config_dirs, typed_overrides
 from lra.base.paths import data_dir
+from lra.base.printed_commands import command, key_of, override, typed_config_dirs, typed_overrides
 
 STORES = "stores"  # the folder of all stores in the data folder
 # Options that decide from what, where and how a store is made; a key with a dot stands for all options of a group.

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from lra.base.command_line import override, typed_overrides
 from lra.base.files import sha256
+from lra.base.printed_commands import override, typed_overrides
 from lra.data.manifest import MANIFEST, Manifest
 from lra.data.prepare_again import prepare_command
 from lra.data.source_content import holds_the_same, is_a_part

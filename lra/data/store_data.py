@@ -4,7 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from lra.base.arguments import checked
+from lra.base.option_types import checked
 from lra.base.protocol import DevSplit, ListopsBrackets, Padding, TestLastBatch, TextLength
 from lra.data.listops import END
 from lra.data.loader import Collator, DeviceCollator, EvalLoader, PixelScale, TrainLoader

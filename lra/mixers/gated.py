@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import silu
 
-from lra.base.arguments import Count, checked
+from lra.base.option_types import Count, checked
 from lra.mixers.long_convolution import convolve_both_ways, sums_of_powers
 from lra.model.mixer import MixerDims, SequenceMixer
 

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import pad, silu, softplus
 
-from lra.base.arguments import Count, Positive, checked
+from lra.base.option_types import Count, Positive, checked
 from lra.mixers.s4d import initial_log_steps
 from lra.model.mixer import MixerDims, SequenceMixer
 from lra.ops.transforms import known_length

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import gelu, glu, pad, softplus
 
-from lra.base.arguments import AtLeastTwo, Count, Effects, Positive, PositiveFraction, checked
+from lra.base.option_types import AtLeastTwo, Count, Effects, Positive, PositiveFraction, checked
 from lra.mixers.long_convolution import convolve_both_ways, sums_of_powers
 from lra.model.layers import make_dropout
 from lra.model.mixer import MixerDims, SequenceMixer

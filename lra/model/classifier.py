@@ -11,7 +11,7 @@ from typing import ClassVar, Literal
 import torch
 from torch import Tensor, nn
 
-from lra.base.arguments import (
+from lra.base.option_types import (
     AtLeastTwo,
     Count,
     Depth,

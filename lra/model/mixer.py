@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from torch import Tensor, nn
 
-from lra.base.arguments import Effects
+from lra.base.option_types import Effects
 from lra.base.protocol import AttentionDtype
 
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
 from pathlib import Path
 
-from lra.base.command_line import command, override, typed_command, typed_overrides
 from lra.base.files import paths_below
+from lra.base.printed_commands import command, override, typed_command, typed_overrides
 from lra.types import UserError
 
 RESULT = "result.json"  # the record; exists once the run is finished

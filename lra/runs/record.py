@@ -15,8 +15,8 @@ from typing import Any, Literal
 import numpy as np
 
 from lra.base.checked_json import checked
-from lra.base.command_line import shell_command
 from lra.base.files import replace_text
+from lra.base.printed_commands import shell_command
 from lra.base.settings_hash import hash_of
 from lra.runs.files import RESULT
 from lra.runs.schema import MIXERS, RECORD, SCHEMA_VERSION, Record, method_of

@@ -10,9 +10,9 @@ from typing import Any
 import yaml
 from omegaconf import DictConfig, OmegaConf
 
-from lra.base.arguments import WrongValueError, allows, first_wrong
 from lra.base.checked_json import checked
 from lra.base.files import checked_name
+from lra.base.option_types import WrongValueError, allows, first_wrong
 from lra.base.paths import NO_OPTION_KEYS
 from lra.runs.schema import TARGET, TUNED, is_ours, own_model
 from lra.settings.added_keys import CALLBACKS_INSTEAD, USER_GROUPS, targets_of

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 
-from lra.base.command_line import CONFIG_DIR_FLAGS
 from lra.base.paths import CONF_VARIABLE, environment, package_folder
+from lra.base.printed_commands import CONFIG_DIR_FLAGS
 from lra.types import UserError
 
 SEARCH_PATH = re.compile(r"\+{0,2}hydra\.searchpath=\[(.*)\]")

@@ -12,7 +12,7 @@ import yaml
 from hydra.utils import get_object
 from omegaconf import DictConfig, OmegaConf
 
-from lra.base.arguments import argument_types
+from lra.base.option_types import argument_types
 from lra.runs.schema import TARGET
 from lra.settings.added_keys import INSTEAD
 from lra.settings.compose import CONF

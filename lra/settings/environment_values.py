@@ -6,7 +6,7 @@ from hydra.core.override_parser.types import Override
 from omegaconf import OmegaConf
 from omegaconf.errors import InterpolationResolutionError
 
-from lra.base.command_line import override, shell_word
+from lra.base.printed_commands import override, shell_word
 from lra.settings.override_values import read_override
 from lra.types import UserError
 

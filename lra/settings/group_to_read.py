@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from lra.base.command_line import command, key_of, override, shell_word, typed_command, typed_overrides
 from lra.base.paths import runs_dir
+from lra.base.printed_commands import command, key_of, override, shell_word, typed_command, typed_overrides
 from lra.base.text import visible
 from lra.runs.groups import PUBLISHED_FOLDER, find_group, is_path, nearest_groups
 from lra.settings.override_values import read_override, values_of

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 
 from annotated_types import Ge, Le
 
-from lra.base.arguments import (
+from lra.base.option_types import (
     AtLeastTwo,
     BatchSize,
     Count,
@@ -151,7 +151,7 @@ GROUPS: dict[str, Kinds] = {
         "when_unreachable": Literal["fail", "offline"],
         "init_timeout_seconds": Positive,
         "log_model": bool,
-        "tags": list[str] | None,  # lra.training.wandb_names has what W&B takes
+        "tags": list[str] | None,  # lra.training.wandb_limits has what W&B takes
         "name": str | None,
         "group": str | None,
         "job_type": str | None,

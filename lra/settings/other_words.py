@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 
-from lra.base.command_line import shell_word
+from lra.base.printed_commands import shell_word
 
 ALIKE = 0.6  # least share of equal letters among the options of one group
 ALIKE_ANYWHERE = 0.7  # among all options, of which some is like almost any word

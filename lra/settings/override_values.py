@@ -9,9 +9,9 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import ChoiceSweep, IntervalSweep, Override, QuotedString
 from hydra.errors import HydraException
 
-from lra.base.arguments import as_typed
-from lra.base.command_line import override, shell_command, shell_word, typed_command
+from lra.base.option_types import as_typed
 from lra.base.paths import NAMED_GROUPS, conf_choices
+from lra.base.printed_commands import override, shell_command, shell_word, typed_command
 from lra.runs.flat_settings import flatten
 from lra.settings.declared import names_in
 from lra.types import UserError

@@ -6,9 +6,9 @@ from typing import Any, NamedTuple
 from hydra.core.override_parser.types import Override, OverrideType
 from omegaconf import DictConfig, OmegaConf
 
-from lra.base.arguments import WrongValueError, allows
-from lra.base.command_line import override, shell_word, typed_command
+from lra.base.option_types import WrongValueError, allows
 from lra.base.paths import NO_OPTION_KEYS, conf_choices
+from lra.base.printed_commands import override, shell_word, typed_command
 from lra.runs.schema import TARGET
 from lra.settings.added_keys import USER_GROUPS
 from lra.settings.compose import load_config, sweep_params

@@ -10,9 +10,9 @@ import yaml
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from lra.base.arguments import allows
-from lra.base.command_line import PLAIN_TEXT, shell_command
+from lra.base.option_types import allows
 from lra.base.paths import NO_OPTION_KEYS, conf_dirs, conf_groups, conf_names
+from lra.base.printed_commands import PLAIN_TEXT, shell_command
 from lra.settings.added_keys import INSTEAD
 from lra.settings.declared import Options, declared_in_group, keys_of, trainers_own
 from lra.settings.other_words import (
@@ -23,7 +23,7 @@ from lra.settings.other_words import (
     with_typed_value,
     without_hyphens,
 )
-from lra.training.wandb_names import SET_BY_LRA
+from lra.training.wandb_limits import SET_BY_LRA
 from lra.types import UserError
 
 MOST_LISTED = 24  # names that an error lists: every attention, but not every setting

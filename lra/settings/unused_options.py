@@ -11,7 +11,7 @@ from itertools import product
 from hydra.core.override_parser.types import Override, OverrideType
 from omegaconf import DictConfig, OmegaConf
 
-from lra.base.arguments import Effects, allows, as_typed, choices_of
+from lra.base.option_types import Effects, allows, as_typed, choices_of
 from lra.runs.schema import own_model
 from lra.settings.compose import load_config
 from lra.settings.declared import class_of, declares, keys_of

@@ -7,7 +7,7 @@ from omegaconf import DictConfig
 
 from lra.settings.method import identity, method_name, mixer_group
 from lra.settings.plain_values import plain
-from lra.training.wandb_names import as_arguments, check_names, names_of_run
+from lra.training.wandb_limits import as_arguments, check_names, names_of_run
 
 
 def wandb_arguments(

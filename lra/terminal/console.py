@@ -18,8 +18,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
-from lra.base.command_line import override, shell_command, shell_word
 from lra.base.files import regular_file
+from lra.base.printed_commands import override, shell_command, shell_word
 from lra.types import UserError
 
 if TYPE_CHECKING:  # slow, and the front door needs the streams alone

@@ -10,8 +10,8 @@ import yaml
 from hydra.errors import HydraException, InstantiationException
 from omegaconf.errors import OmegaConfBaseException
 
-from lra.base.command_line import shell_command
 from lra.base.files import DISK_FULL
+from lra.base.printed_commands import shell_command
 from lra.base.processes import is_out_of_memory
 from lra.base.text import without_credentials
 from lra.types import UserError

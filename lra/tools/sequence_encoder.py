@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from lra.attention.base import options_of
 from lra.attention.nystrom import NystromAttention
-from lra.base.arguments import Count, Fraction, checked
+from lra.base.option_types import Count, Fraction, checked
 from lra.model.block import PRE_NORM, EncoderBlock
 from lra.model.classifier import count_parameters, works_packed
 from lra.model.mixer import MakeMixers, MixerDims

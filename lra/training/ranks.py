@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING, TypeVar
 
-from lra.base.command_line import typed_command
+from lra.base.printed_commands import typed_command
 from lra.base.processes import Child, python_module, stop, wait_any
 from lra.types import UserError
 

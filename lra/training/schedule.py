@@ -5,7 +5,7 @@ import math
 from torch.optim import Optimizer
 from torch.optim.lr_scheduler import LambdaLR, OneCycleLR
 
-from lra.base.arguments import AtLeastTwo, PositiveFraction, PositiveUpToOne
+from lra.base.option_types import AtLeastTwo, PositiveFraction, PositiveUpToOne
 
 
 def one_cycle(optimizer: Optimizer, *, steps: AtLeastTwo, warmup_fraction: PositiveFraction) -> OneCycleLR:

@@ -13,7 +13,7 @@ from typing import Any
 from torch.optim import Optimizer
 from torch.optim.lr_scheduler import LRScheduler
 
-from lra.base.arguments import as_typed
+from lra.base.option_types import as_typed
 from lra.types import UserError
 
 PEAK = "max_lr"  # what torch's schedules call the peak rate: an argument, and a value of a parameter group

@@ -13,8 +13,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal, TypeVar
 
-from lra.base.command_line import shell_command
 from lra.base.files import read_file, replace_text
+from lra.base.printed_commands import shell_command
 from lra.training.wandb_session import session_settings, without_user
 from lra.types import UserError
 

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 
 from omegaconf import DictConfig, OmegaConf
 
-from lra.base.command_line import command, key_of, override, shell_word, typed_command
+from lra.base.printed_commands import command, key_of, override, shell_word, typed_command
 from lra.settings.override_values import read_override, values_of
 from lra.types import UserError
 

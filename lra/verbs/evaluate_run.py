@@ -9,7 +9,7 @@ from torch import Tensor
 
 from lra import from_config
 from lra.base.text import visible
-from lra.from_config import trainer as build_trainer
+from lra.from_config import machine_and_loggers
 from lra.runs.files import BEST, find_run
 from lra.runs.record import read_record
 from lra.settings.check import check_config
@@ -61,8 +61,8 @@ def evaluate_run(cfg: DictConfig, trainer: Mapping[str, object]) -> None:
 
 def _correct(trained: DictConfig, folder: Path) -> Tensor:
     """Tell which test examples the best checkpoint predicts right, `[examples]` bool."""
-    machine = build_trainer.build_machine(trained)
-    arguments = build_trainer.build_trainer_arguments(trained)
+    machine = machine_and_loggers.build_machine(trained)
+    arguments = machine_and_loggers.build_trainer_arguments(trained)
     if not arguments:  # without Lightning, whose import takes longer than the test of a small model
         batches, model = (
             from_config.build_data(trained).test_dataloader(),

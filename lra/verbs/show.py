@@ -19,8 +19,8 @@ from pathlib import Path
 
 from omegaconf import DictConfig
 
-from lra.base.command_line import quoted_for_hydra
 from lra.base.paths import data_dir
+from lra.base.printed_commands import quoted_for_hydra
 from lra.base.verb_files import verb_module
 from lra.settings.compose import default_choice
 from lra.settings.group_to_read import with_group_found

@@ -6,8 +6,8 @@ from typing import Any
 
 from omegaconf import OmegaConf
 
-from lra.base.command_line import command, override, typed_config_dirs
 from lra.base.paths import DESCRIPTION, NO_OPTION_KEYS, conf_names, read_choice
+from lra.base.printed_commands import command, override, typed_config_dirs
 from lra.base.text import MISSING
 from lra.data.manifest import MANIFEST, SPLITS, read_manifest
 from lra.runs.flat_settings import value_text

@@ -7,7 +7,7 @@ from typing import Any
 import yaml
 from omegaconf import DictConfig, OmegaConf
 
-from lra.base.arguments import as_typed, check_choice
+from lra.base.option_types import as_typed, check_choice
 from lra.base.paths import conf_dir, conf_dirs, conf_names
 from lra.runs.flat_settings import flatten
 from lra.runs.published_numbers import PROTOCOLS

@@ -35,7 +35,7 @@ from pathlib import Path
 
 from omegaconf import DictConfig, OmegaConf
 
-from lra.base.command_line import typed_command
+from lra.base.printed_commands import typed_command
 from lra.runs.files import BEST, RESULT
 from lra.runs.schema import NYSTROM, TARGET, Record, is_ours
 

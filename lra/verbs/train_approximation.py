@@ -7,7 +7,7 @@ from rich.console import Console
 
 from lra import from_config
 from lra.attention.nystrom import NystromAttention
-from lra.from_config import trainer as build_trainer
+from lra.from_config import machine_and_loggers
 from lra.runs.record import read_record
 from lra.runs.run_lock import RunLockedError, lock_run
 from lra.runs.schema import Record
@@ -40,7 +40,7 @@ def add_missing_approximation(cfg: DictConfig, folder: Path, console: Console) -
             record = read_record(folder)
             if record is None or "approximation" in record:
                 return record
-            machine = build_trainer.build_machine(trained)
+            machine = machine_and_loggers.build_machine(trained)
             prepare_machine(machine)
             data = from_config.build_datamodule(trained)
             if data.data_sha256 != record["provenance"]["data_sha256"]:

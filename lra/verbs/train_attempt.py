@@ -20,7 +20,7 @@ from lra.base.settings_hash import hash_of
 from lra.base.text import without_credentials
 from lra.data.datamodule import StoreDataModule
 from lra.data.store import verify_store
-from lra.from_config import trainer as build_trainer
+from lra.from_config import machine_and_loggers
 from lra.from_config.store import ensure_store
 from lra.model.classifier import count_parameters
 from lra.runs.files import BEST, CONFIG, LAST, METRICS, RESULT
@@ -67,8 +67,8 @@ def train_run(
         NonFiniteLossError: when the loss is not finite.
     """
     quiet_lightning()
-    build_trainer.build_machine(cfg)
-    build_trainer.check_loggers(cfg)
+    machine_and_loggers.build_machine(cfg)
+    machine_and_loggers.check_loggers(cfg)
     from_config.check_classes(cfg)
     ensure_store(cfg, console)
     with (
@@ -104,8 +104,8 @@ def train_on_devices(cfg: DictConfig, folder: Path, console: Console, *, replace
         RunLockedError: when another process is at work on the run.
         UserError: when a training process has failed, with its error.
     """
-    build_trainer.build_machine(cfg)  # this and the data module report a mistake once, not once per process
-    build_trainer.check_loggers(cfg)
+    machine_and_loggers.build_machine(cfg)  # this and the data module report a mistake once, not once per process
+    machine_and_loggers.check_loggers(cfg)
     ensure_store(cfg, console)
     from_config.build_datamodule(cfg)
     with lock_run(folder):  # fails now if another process has the run; later the process of rank 0 holds the lock
@@ -154,10 +154,10 @@ def _attempt(
             (module.label, "bold"),
             f"  protocol {cfg.protocol.name}  seed {cfg.seed}"
             f"  {count_parameters(module.model):,} parameters  {cfg.recipe.steps:,} steps of {cfg.recipe.batch_size}"
-            f"  on {' '.join([cfg.trainer.accelerator, *build_trainer.gpus_of_run(cfg)])}\n{folder}",
+            f"  on {' '.join([cfg.trainer.accelerator, *machine_and_loggers.gpus_of_run(cfg)])}\n{folder}",
         )
     )
-    machine = build_trainer.build_machine(cfg_with_parts)
+    machine = machine_and_loggers.build_machine(cfg_with_parts)
     return _fit_and_test(cfg, folder, console, module, datamodule, machine, begin, is_first_rank=is_first_rank)
 
 
@@ -173,12 +173,12 @@ def _fit_and_test(
     is_first_rank: bool,
 ) -> Record | None:
     """Train, test and write the record; None if `trainer.max_steps` or `max_time` ended the run, or in other ranks."""
-    arguments = build_trainer.build_trainer_arguments(cfg)
+    arguments = machine_and_loggers.build_trainer_arguments(cfg)
     settings = hashed_settings(cfg)
     settings_hash = hash_of(settings)
     published = published_curves(Path(cfg.paths.runs), settings_hash)
     references = references_of(published, settings_hash, datamodule.data_sha256, cfg.seed)
-    callbacks = build_trainer.build_callbacks(cfg)
+    callbacks = machine_and_loggers.build_callbacks(cfg)
     if references:
         callbacks.append(ReferencePlace(lambda passes: place_among(passes, references), console))
     resume_step = saved_step(folder / LAST)
@@ -186,7 +186,9 @@ def _fit_and_test(
         console.print(f"Going on from step {resume_step:,}.")
     failed, record = False, None
     loggers = (
-        build_trainer.build_loggers(cfg, folder, _curve_logger(folder, resume_step, console)) if is_first_rank else []
+        machine_and_loggers.build_loggers(cfg, folder, _curve_logger(folder, resume_step, console))
+        if is_first_rank
+        else []
     )
     begin()
     try:
@@ -267,7 +269,7 @@ def _error_out_of_memory(
     # More parts would be another run if their number was typed, or a checkpoint has been written with this one.
     if cfg.trainer.accumulate_grad_batches == AUTO and not saved_step(folder / LAST):
         more = next_parts(cfg.recipe.batch_size, parts)
-        if more is not None and build_trainer.is_same_in_parts(cfg, module.model, more):
+        if more is not None and machine_and_loggers.is_same_in_parts(cfg, module.model, more):
             return TooLargeError(more)
     release_memory()
     module.to(machine.device)  # Lightning moves it to the CPU after an error

@@ -16,7 +16,7 @@ from lra.base.files import read_file, replace_text
 from lra.base.processes import is_out_of_memory
 from lra.base.settings_hash import hash_of
 from lra.data.datamodule import StoreDataModule
-from lra.from_config import trainer as build_trainer
+from lra.from_config import machine_and_loggers
 from lra.runs.files import CODE, CURVE, DATA, LAST, METRICS, RESULT, WANDB_ID
 from lra.runs.published_numbers import published_accuracy_for
 from lra.runs.record import pack_correct, validated, write_record
@@ -103,8 +103,8 @@ def write_result(
                 "steps_per_second": outcome.trained_steps / outcome.train_seconds,
                 "peak_memory_bytes": outcome.peak_memory_bytes,
                 "batch_parts": outcome.batch_parts,
-                "device": build_trainer.device_name(cfg),
-                **({"gpus": gpus} if (gpus := build_trainer.gpus_of_run(cfg)) else {}),
+                "device": machine_and_loggers.device_name(cfg),
+                **({"gpus": gpus} if (gpus := machine_and_loggers.gpus_of_run(cfg)) else {}),
             },
             "provenance": {
                 "git_commit": commit,

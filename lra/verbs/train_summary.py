@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from lra import from_config
-from lra.base.command_line import command, is_typed, override, typed_config_dirs, typed_overrides
+from lra.base.printed_commands import command, is_typed, override, typed_config_dirs, typed_overrides
 from lra.base.text import visible, visible_lines
 from lra.runs.files import CURVE, METRICS, RESULT
 from lra.runs.published_numbers import (

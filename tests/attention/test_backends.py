@@ -8,7 +8,7 @@ import itertools
 import pytest
 import torch
 
-from lra.base.arguments import WrongValueError
+from lra.base.option_types import WrongValueError
 from lra.ops.linear_algebra import exact_pinv
 from lra.ops.linear_attention import orthogonal_gaussian
 from lra.types import UserError

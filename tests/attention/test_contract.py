@@ -14,7 +14,7 @@ import torch
 from hydra.utils import get_object, instantiate
 
 from lra.attention.base import AttentionDims, options_of
-from lra.base.arguments import choices_of
+from lra.base.option_types import choices_of
 from lra.base.paths import conf_names, read_choice
 from lra.settings.declared import declared_types
 from lra.tools.testing import contract

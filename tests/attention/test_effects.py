@@ -12,7 +12,7 @@ import pytest
 import torch
 from hydra.utils import get_object
 
-from lra.base.arguments import allows
+from lra.base.option_types import allows
 from lra.settings.declared import declared_types
 from lra.types import UserError
 from tests.attention.test_contract import CELLS, settings, subject_of, words_of

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from lra.base.arguments import WrongValueError
+from lra.base.option_types import WrongValueError
 from lra.ops.landmarks import cluster_means
 from lra.training.approximation import approximation_error
 from lra.types import UserError

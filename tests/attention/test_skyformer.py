@@ -6,7 +6,7 @@ Small bugs that each test must catch stand in planted_bugs.yaml.
 import pytest
 import torch
 
-from lra.base.arguments import WrongValueError
+from lra.base.option_types import WrongValueError
 from tests.attention.test_contract import DIMS, backend, inputs, settings
 from tests.reference import twin
 

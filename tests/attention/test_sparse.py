@@ -7,7 +7,7 @@ import pytest
 import torch
 from hydra.utils import instantiate
 
-from lra.base.arguments import WrongValueError
+from lra.base.option_types import WrongValueError
 from lra.tools.testing import contract
 from lra.tools.testing.subjects import HEADS, AttentionSubject
 from lra.types import UserError

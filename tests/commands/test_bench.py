@@ -11,7 +11,7 @@ from torch.nn.functional import scaled_dot_product_attention
 from lra.cli import main
 from lra.settings.compose import load_config
 from lra.tools.bench.step import without_dropout
-from lra.training.timing.counting import count_work
+from lra.training.cost.counting import count_work
 from tests.conftest import outer_environment
 
 

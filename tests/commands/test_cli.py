@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from lra.base.arguments import as_typed
+from lra.base.option_types import as_typed
 from lra.cli import VERBS, main
 from lra.data.manifest import MANIFEST
 from lra.runs.record import parse_record

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from lra.base.command_line import override
+from lra.base.printed_commands import override
 from lra.cli import main
 from tests.commands.test_typed_as_printed import arrives
 from tests.test_find_run import make

@@ -15,7 +15,7 @@ from lra.settings.method import ATTENTION
 from lra.settings.plain_values import plain
 from lra.settings.stored_config import read_stored_config
 from lra.tables.grid.cell import make_cells
-from lra.training.timing.counting import count_work
+from lra.training.cost.counting import count_work
 from lra.types import UserError
 from tests.pairs import each_and_all
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from lra.base.command_line import shell_command, typed_arguments
+from lra.base.printed_commands import shell_command, typed_arguments
 from lra.cli import main
 from lra.training.ranks import check_launch
 from lra.training.wandb_server_and_files import sync_command

@@ -10,7 +10,7 @@ import yaml
 from omegaconf import OmegaConf
 
 from lra import from_config
-from lra.from_config import trainer as build_trainer
+from lra.from_config import machine_and_loggers
 from lra.runs.later_settings import REMOVED
 from lra.settings.compose import load_config
 from lra.settings.hashed_settings import config_hash
@@ -60,7 +60,7 @@ def read(folder: Path, settings: dict) -> str:
     try:
         cfg = read_stored_config(folder)
         from_config.build_module(cfg).configure_optimizers()
-        build_trainer.build_machine(cfg)
+        machine_and_loggers.build_machine(cfg)
         cfg.paths = {"data": "data"}  # the evaluating command's own
         store_dir(cfg)
         assert cfg.task.mask_zero is not None

@@ -7,7 +7,7 @@ from pytorch_lightning.loggers.logger import DummyLogger
 
 from lra import from_config
 from lra.attention.none import NoAttention
-from lra.from_config.trainer import build_callbacks, build_loggers
+from lra.from_config.machine_and_loggers import build_callbacks, build_loggers
 from lra.settings.compose import load_config
 
 VALUE = "{a: [1, 2], b: {c: 3}}"

@@ -5,7 +5,7 @@ import torch
 from torch.optim.lr_scheduler import CyclicLR, LambdaLR, LRScheduler
 
 from lra import from_config
-from lra.base.arguments import as_typed
+from lra.base.option_types import as_typed
 from lra.settings.compose import load_config
 from lra.training.schedule_check import make_checked_schedule
 from lra.types import UserError

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import lra
-from lra.base.command_line import override
+from lra.base.printed_commands import override
 from lra.cli import main
 from lra.runs.groups import find_group, shipped_records
 from tests.commands.test_show_partly import lay

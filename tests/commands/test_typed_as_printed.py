@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from lra.base.command_line import override
+from lra.base.printed_commands import override
 from lra.cli import main
 from tests.commands.test_show_partly import lay
 from tests.tables.records import make_record

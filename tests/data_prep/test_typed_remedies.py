@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from data_prep.listops import tsv
-from lra.base.command_line import override, typed_arguments
+from lra.base.printed_commands import override, typed_arguments
 from lra.cli import main
 from lra.data.manifest import MANIFEST
 from lra.data.prepare_again import make_again, prepare_command

@@ -1,4 +1,4 @@
-"""A printed command that holds a value is written by `lra.base.command_line`, which quotes it, not by an f-string."""
+"""A printed command that holds a value is written by `lra.base.printed_commands`, which quotes it, not by an f-string."""
 
 import ast
 import re

@@ -11,7 +11,7 @@ import torch
 from hydra.utils import get_object
 
 from lra import from_config
-from lra.base.arguments import as_typed
+from lra.base.option_types import as_typed
 from lra.base.paths import conf_names, read_choice
 from lra.model.mixer import MixerDims, SequenceMixer
 from lra.settings.compose import load_config

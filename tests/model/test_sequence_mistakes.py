@@ -4,7 +4,7 @@ import pytest
 import torch
 
 import lra
-from lra.base.arguments import WrongValueError
+from lra.base.option_types import WrongValueError
 from lra.tools.sequence_encoder import SequenceEncoder
 from tests.model.test_sequence_encoder import DIMS, LENGTH, encoder_of
 

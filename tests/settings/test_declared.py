@@ -6,7 +6,7 @@ import pytest
 from omegaconf import DictConfig, OmegaConf
 
 import lra
-from lra.base.arguments import (
+from lra.base.option_types import (
     Count,
     CountOrZero,
     Fraction,

@@ -14,10 +14,8 @@ from lra.training.machine import prepare_machine
 
 try:
     from lra import from_config
-    from lra.from_config import trainer as build_trainer
+    from lra.from_config import machine_and_loggers
 except ImportError:  # a commit from before there was lra/from_config
-    from lra.build import trainer as build_trainer
-
     from lra import build as from_config
 try:
     from lra.settings.compose import load_config
@@ -28,7 +26,7 @@ except ImportError:  # a commit from before there was lra/settings/config.py
 def main(words: list[str]) -> None:
     """Build the model that `lra train WORDS` would train, then step when asked."""
     cfg = load_config("train", words)
-    prepare_machine(build_trainer.build_machine(cfg))
+    prepare_machine(machine_and_loggers.build_machine(cfg))
     torch.manual_seed(0)
     spec, model = from_config.build_spec(cfg), from_config.build_model(cfg).train()
     optimizer, batch = torch.optim.AdamW(model.parameters(), 1e-4), batch_of(spec, cfg.recipe.batch_size)

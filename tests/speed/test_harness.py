@@ -7,11 +7,11 @@ import pytest
 
 from lra import from_config
 from lra.data.writer import write_store
-from lra.from_config import trainer as build_trainer
+from lra.from_config import machine_and_loggers
 from lra.settings.compose import load_config
 from lra.settings.plain_values import plain
 from lra.settings.run_folder import store_dir
-from lra.training.timing.harness_step import bare_step, batches_of, dev_pass, harness_steps, medians, profile_step
+from lra.training.cost.harness_step import bare_step, batches_of, dev_pass, harness_steps, medians, profile_step
 
 pytestmark = pytest.mark.slow
 
@@ -45,8 +45,14 @@ def test_the_harness_costs_under_five_percent_of_a_step(listops, tmp_path, note)
     for turn in range(3):
         module, datamodule, optimizer, batches = made(listops)
         bare = [bare_step(module, optimizer, next(batches)) for _ in range(12)][2:]
+        machine = machine_and_loggers.build_machine(listops)
         seconds = harness_steps(
-            module, datamodule, build_trainer.build_machine(listops), tmp_path / str(turn), steps=10, run_steps=5000
+            module,
+            datamodule,
+            machine_and_loggers.build_machine(listops),
+            tmp_path / str(turn),
+            steps=10,
+            run_steps=5000,
         )
         bare += [bare_step(module.train(), optimizer, next(batches)) for _ in range(10)]
         ratios.append(statistics.median(seconds) / medians(bare).total)
@@ -56,7 +62,7 @@ def test_the_harness_costs_under_five_percent_of_a_step(listops, tmp_path, note)
 
 def test_a_dev_pass_costs_under_ten_percent_more_than_its_forward_passes(listops, note):
     module, datamodule, *_ = made(listops)
-    machine = build_trainer.build_machine(listops)
+    machine = machine_and_loggers.build_machine(listops)
     dev_pass(module, datamodule, machine, batches=2)
     times = [dev_pass(module, datamodule, machine, batches=10) for _ in range(5)]
     ratio = statistics.median(whole / bare for whole, bare in times)

@@ -4,12 +4,12 @@ import pytest
 import torch
 
 from lra import from_config
-from lra.from_config.trainer import build_machine
+from lra.from_config.machine_and_loggers import build_machine
 from lra.settings.compose import load_config
 from lra.settings.hashed_settings import config_hash
 from lra.settings.run_folder import run_dir
+from lra.training.cost.harness_step import bare_step
 from lra.training.machine import Machine, check_gpu_precision, lightning_precision, prepare_machine, to_weight_dtype
-from lra.training.timing.harness_step import bare_step
 from lra.training.trainer import make_trainer
 from lra.types import Batch, UserError
 

@@ -19,7 +19,7 @@ from torch import distributed
 from torch.utils._python_dispatch import _get_current_dispatch_mode
 
 from lra import from_config
-from lra.from_config import trainer as build_trainer
+from lra.from_config import machine_and_loggers
 from lra.settings.compose import load_config
 from lra.training import run
 from lra.training.ranks import leave_process_group
@@ -234,7 +234,7 @@ def train(tmp_path, monkeypatch):
                 module,
                 Batches(Batch(tokens, tokens != 0, tokens[:, 0, 0])),
                 folder=tmp_path,
-                machine=build_trainer.build_machine(cfg),
+                machine=machine_and_loggers.build_machine(cfg),
                 steps=STEPS,
                 eval_every=STEPS,
                 max_steps=LAST + 1,
@@ -243,8 +243,8 @@ def train(tmp_path, monkeypatch):
                 loggers=[],
                 console=Console(quiet=True),
                 profiler=None,
-                callbacks=build_trainer.build_callbacks(cfg),
-                trainer_arguments=build_trainer.build_trainer_arguments(cfg),
+                callbacks=machine_and_loggers.build_callbacks(cfg),
+                trainer_arguments=machine_and_loggers.build_trainer_arguments(cfg),
             )
         assert (tmp_path / "last.ckpt").exists()
         return watched.steps

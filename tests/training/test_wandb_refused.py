@@ -13,7 +13,7 @@ from lra.settings.check import check_config
 from lra.settings.compose import load_config
 from lra.settings.option_groups import GROUPS
 from lra.settings.wandb_arguments import names_of_training, wandb_arguments
-from lra.training.wandb_names import LIMITS, SET_BY_LRA, Name, check_names
+from lra.training.wandb_limits import LIMITS, SET_BY_LRA, Name, check_names
 from lra.types import UserError
 from tests.conftest import lra
 from tests.training.test_wandb_online import KEY, TRAIN, closed_port, helpless_server, train  # noqa: F401  (fixtures)

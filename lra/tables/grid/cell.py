@@ -13,8 +13,8 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import ChoiceSweep, IntervalSweep, Override, RangeSweep
 from omegaconf import DictConfig, OmegaConf
 
-from lra.base.command_line import shell_word
 from lra.base.paths import conf_groups
+from lra.base.printed_commands import shell_word
 from lra.runs.failure import read_failure
 from lra.runs.record import OtherVersionError, read_record
 from lra.runs.schema import Record

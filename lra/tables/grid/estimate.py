@@ -19,7 +19,7 @@ import torch
 from omegaconf import DictConfig
 
 from lra import from_config
-from lra.from_config import trainer as build_trainer
+from lra.from_config import machine_and_loggers
 from lra.from_config.store import is_prepared
 from lra.settings.devices import AUTO, batch_parts, use_one_device
 from lra.types import Batch
@@ -90,18 +90,18 @@ def measure_here(cfg: DictConfig, *, seconds: float = SECONDS) -> Estimate:
         return _measure_in_parts(split, end)
 
     def same(parts: int) -> bool:
-        return build_trainer.is_same_in_parts(cfg, from_config.build_model(cfg), parts)
+        return machine_and_loggers.is_same_in_parts(cfg, from_config.build_model(cfg), parts)
 
     return in_fewest_parts(measure, cfg.recipe.batch_size, same=same)
 
 
 def _measure_in_parts(cfg: DictConfig, end: float) -> Estimate:
+    from lra.training.cost import harness_step as bench
+    from lra.training.cost.counting import count_work, synchronized_seconds
     from lra.training.machine import autocast_context, prepare_machine, to_weight_dtype
     from lra.training.memory import peak_memory_bytes
-    from lra.training.timing import harness_step as bench
-    from lra.training.timing.counting import count_work, synchronized_seconds
 
-    machine = build_trainer.build_machine(cfg)
+    machine = machine_and_loggers.build_machine(cfg)
     prepare_machine(machine)
     device, precision = machine.device, machine.precision
     module = to_weight_dtype(precision, from_config.build_module(cfg)).to(device).train()
@@ -221,8 +221,8 @@ def growth_of_work(lengths: Sequence[int], work: Sequence[float], length: int) -
 
 def count_step_flops(cfg: DictConfig) -> int:
     """Count the FLOPs (of matrix products and Fourier transforms) of a training step, on sequences of full length."""
-    from lra.training.timing import harness_step as bench
-    from lra.training.timing.counting import count_work
+    from lra.training.cost import harness_step as bench
+    from lra.training.cost.counting import count_work
 
     module, cpu = from_config.build_module(cfg).train(), torch.device("cpu")
     optimizer, example = module.make_optimizer(), _full_batch(cfg, 1, cpu)
@@ -231,7 +231,7 @@ def count_step_flops(cfg: DictConfig) -> int:
 
 def batches_to_measure(cfg: DictConfig, device: torch.device) -> Iterator[Batch]:
     """Yield training batches of the task's own data, or batches of full length if it is not prepared."""
-    from lra.training.timing import harness_step as bench
+    from lra.training.cost import harness_step as bench
 
     if is_prepared(cfg):
         return bench.batches_of(from_config.build_datamodule(cfg), device)

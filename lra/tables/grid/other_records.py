@@ -4,8 +4,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from lra.base.command_line import command, override, typed_config_dirs, typed_overrides
 from lra.base.paths import conf_names
+from lra.base.printed_commands import command, override, typed_config_dirs, typed_overrides
 from lra.base.text import visible
 from lra.runs.published_numbers import in_benchmark_order
 from lra.runs.schema import Record

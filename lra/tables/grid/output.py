@@ -8,8 +8,8 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
-from lra.base.command_line import typed_overrides
 from lra.base.files import NOT_WRITABLE, replace_text
+from lra.base.printed_commands import typed_overrides
 from lra.base.text import visible
 from lra.runs.groups import PUBLISHED, group_file
 from lra.runs.schema import Record
@@ -183,7 +183,7 @@ def write_table(
 
 def _log_to_wandb(run_set: RunSet, console: Console, name: str, table: TextTable, figures: list[Path]) -> None:
     """Log the table and the figures to W&B, in a W&B run of their own in the run group."""
-    from lra.from_config.trainer import wandb_run
+    from lra.from_config.machine_and_loggers import wandb_run
 
     cfg = run_set.cells[0].cfg
     if not logs_to_wandb(cfg):

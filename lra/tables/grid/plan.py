@@ -13,8 +13,8 @@ from rich.console import Console
 from lra.base.checked_json import parsed_json
 from lra.base.files import read_file, replace_text
 from lra.base.text import size_text
+from lra.from_config.machine_and_loggers import device_name
 from lra.from_config.store import is_prepared
-from lra.from_config.trainer import device_name
 from lra.runs.failure import read_failure
 from lra.runs.run_lock import is_locked
 from lra.tables.grid.cell import Cell

@@ -17,14 +17,14 @@ from omegaconf import DictConfig
 from lra import from_config
 from lra.base.processes import Child, python_module, stop
 from lra.base.text import size_text
-from lra.from_config import trainer as build_trainer
+from lra.from_config import machine_and_loggers
 from lra.settings.compose import load_config
 from lra.settings.devices import batch_parts
 from lra.tables.grid.cell import Cell
 from lra.tables.grid.estimate import Estimate, batches_to_measure, print_as_child
 from lra.tables.grid.gpu_places import gpu_groups_for
 from lra.tables.grid.run_set import RunSet
-from lra.training.timing.memory import free_bytes
+from lra.training.cost.memory import free_bytes
 from lra.types import UserError
 
 NUMBERS_TRIED = (1, 2, 4, 8)
@@ -144,11 +144,11 @@ def _wait_until_ready(children: Sequence[Child], folder: Path) -> None:
 
 def step_beside_others(cfg: DictConfig, folder: Path) -> float:
     """Be one of the processes: get ready, wait in `folder` for the others, train; return the steps per second."""
+    from lra.training.cost.counting import synchronized_seconds
+    from lra.training.cost.harness_step import make_step
     from lra.training.machine import prepare_machine
-    from lra.training.timing.counting import synchronized_seconds
-    from lra.training.timing.harness_step import make_step
 
-    machine = build_trainer.build_machine(cfg)
+    machine = machine_and_loggers.build_machine(cfg)
     prepare_machine(machine)
     device, parts = machine.device, batch_parts(cfg)
     batches = list(itertools.islice(batches_to_measure(cfg, device), parts))

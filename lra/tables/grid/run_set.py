@@ -8,9 +8,9 @@ from pathlib import Path
 from omegaconf import DictConfig
 from rich.console import Console
 
-from lra.base.arguments import check_choice
-from lra.base.command_line import command, key_of, override, shell_word, typed_command, typed_config_dirs
+from lra.base.option_types import check_choice
 from lra.base.paths import conf_names
+from lra.base.printed_commands import command, key_of, override, shell_word, typed_command, typed_config_dirs
 from lra.base.signals import Stopped
 from lra.base.text import visible
 from lra.runs.collection import collect

@@ -17,7 +17,7 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import ChoiceSweep
 from omegaconf import DictConfig, OmegaConf
 
-from lra.base.command_line import shell_word
+from lra.base.printed_commands import shell_word
 from lra.base.settings_hash import hash_of
 from lra.settings.override_values import TIMES
 from lra.types import UserError

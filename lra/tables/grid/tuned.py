@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from lra.base.command_line import command, key_of, override, quoted_for_hydra, typed_config_dirs
+from lra.base.printed_commands import command, key_of, override, quoted_for_hydra, typed_config_dirs
 from lra.runs.failure import read_failure
 from lra.runs.record import read_record
 from lra.runs.schema import Record

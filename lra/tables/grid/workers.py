@@ -62,8 +62,8 @@ def _wait(workers: Sequence[Child], console: Console) -> None:
 def _launch(sweep: str, overrides: list[str], workers: int, launcher: list[str], visible_gpus: Sequence[str]) -> None:
     import hydra
 
-    from lra.base.command_line import quoted_for_hydra
     from lra.base.paths import conf_dir
+    from lra.base.printed_commands import quoted_for_hydra
 
     if not any("hydra/launcher=" in override for override in launcher):
         launcher = ["hydra/launcher=joblib", f"hydra.launcher.n_jobs={workers}", *launcher]

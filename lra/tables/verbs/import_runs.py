@@ -16,8 +16,8 @@ from typing import Any
 
 from omegaconf import DictConfig
 
-from lra.base.command_line import command, quoted_for_hydra
 from lra.base.files import checked_name
+from lra.base.printed_commands import command, quoted_for_hydra
 from lra.base.text import visible
 from lra.runs.collection import collect, describe
 from lra.runs.files import BEST, CONFIG, CURVE, DATA, LAST, METRICS, RESULT, WANDB_ID, run_folder

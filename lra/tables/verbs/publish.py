@@ -14,8 +14,8 @@ from pathlib import Path
 
 from omegaconf import DictConfig, OmegaConf
 
-from lra.base.command_line import command, override, typed_command
 from lra.base.files import checked_name
+from lra.base.printed_commands import command, override, typed_command
 from lra.base.text import visible
 from lra.runs.collection import Collection, append_new, collect, describe
 from lra.runs.files import find_run

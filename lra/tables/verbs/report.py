@@ -16,8 +16,8 @@ from pathlib import Path
 
 from omegaconf import DictConfig
 
-from lra.base.arguments import check_choice
-from lra.base.command_line import override, shell_word
+from lra.base.option_types import check_choice
+from lra.base.printed_commands import override, shell_word
 from lra.base.text import size_text, visible
 from lra.runs.collection import Collection, collect
 from lra.runs.groups import group_file

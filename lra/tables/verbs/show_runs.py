@@ -7,8 +7,8 @@ from pathlib import Path
 from omegaconf import DictConfig
 
 from lra.base.checked_json import parsed_json
-from lra.base.command_line import command, override, typed_overrides
 from lra.base.files import paths_below, read_file
+from lra.base.printed_commands import command, override, typed_overrides
 from lra.runs.collection import collect, finished_at
 from lra.runs.files import DATA, METRICS, hash_and_seed
 from lra.runs.groups import PUBLISHED, find_group, nearest_groups

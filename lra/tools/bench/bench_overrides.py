@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from omegaconf import DictConfig
 
 from lra import from_config
-from lra.base.arguments import check_choice
+from lra.base.option_types import check_choice
 from lra.settings.check import check_config
 from lra.settings.compose import load_config
 from lra.settings.declared import group_options

@@ -14,9 +14,9 @@ from lra.tools.bench.methods import DTYPES, BenchCall, BenchInputs, BenchMethod,
 from lra.tools.bench.products import Product, ProductRates, count_products
 from lra.tools.bench.record import PASS_TITLES, PASSES, BenchCell, BenchPass, PassName
 from lra.tools.bench.summary import pass_of
+from lra.training.cost.counting import count_work, synchronized_seconds
+from lra.training.cost.memory import free_bytes, peak_extra_bytes
 from lra.training.memory import return_freed_memory_beyond
-from lra.training.timing.counting import count_work, synchronized_seconds
-from lra.training.timing.memory import free_bytes, peak_extra_bytes
 
 GROWTH, MARGIN_BYTES = 1.5, 1 << 30  # what the process may hold, as a multiple of a pass's peak, and in addition
 LEAST_SECONDS = 0.01  # of a turn: a shorter call is repeated within it

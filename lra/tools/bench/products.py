@@ -13,7 +13,7 @@ from torch import Tensor
 from torch._ops import OpOverload
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from lra.training.timing.counting import median_seconds
+from lra.training.cost.counting import median_seconds
 
 Product = tuple[int, int, int, int]  # N products of [I, K] with [K, J]: (N, I, K, J)
 TWO_FACTORS = ("mm", "addmm", "addmm_", "bmm", "baddbmm", "baddbmm_")  # the last two tensors are multiplied

@@ -12,14 +12,14 @@ from omegaconf import DictConfig
 from rich.console import Console
 
 from lra import from_config
-from lra.from_config import trainer as build_trainer
+from lra.from_config import machine_and_loggers
 from lra.settings.method import method_name
 from lra.terminal.fit_table import print_text_table
 from lra.terminal.text_table import TextTable
+from lra.training.cost import harness_step
+from lra.training.cost.counting import copy_rate, count_work, product_rate
 from lra.training.machine import set_float32, to_weight_dtype
 from lra.training.module import ClassifierModule
-from lra.training.timing import harness_step
-from lra.training.timing.counting import copy_rate, count_work, product_rate
 from lra.types import Batch, to_device
 
 TURNS = 2
@@ -29,7 +29,7 @@ TOLERANCE = 1e-5  # of the relative difference of a loss: float32 rounds by 1e-7
 
 def measure_step(cfg: DictConfig, console: Console) -> None:
     """Time the step, count its FLOPs and memory traffic, compare its losses, and print all of it."""
-    machine = build_trainer.build_machine(cfg)
+    machine = machine_and_loggers.build_machine(cfg)
     datamodule = from_config.build_datamodule(cfg)
     device, precision = machine.device, machine.precision
     bare, harness, dev = [], [], []

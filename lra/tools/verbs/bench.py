@@ -79,7 +79,7 @@ def run(cfg: DictConfig) -> None:
     import pytorch_lightning as pl
     from rich.text import Text
 
-    from lra.from_config import trainer as build_trainer
+    from lra.from_config import machine_and_loggers
     from lra.from_config.store import ensure_store
     from lra.settings.method import method_name
     from lra.terminal.console import make_console
@@ -87,7 +87,7 @@ def run(cfg: DictConfig) -> None:
     from lra.training.machine import prepare_machine
 
     console = make_console()
-    machine = build_trainer.build_machine(cfg)  # before data is prepared, because it refuses what is not there
+    machine = machine_and_loggers.build_machine(cfg)  # before data is prepared, because it refuses what is not there
     ensure_store(cfg, console)
     prepare_machine(machine)
     pl.seed_everything(cfg.seed, workers=True, verbose=False)
@@ -95,7 +95,7 @@ def run(cfg: DictConfig) -> None:
         Text.assemble(
             (f"{cfg.task.name}/{method_name(cfg)}", "bold"),
             f"  protocol {cfg.protocol.name}"
-            f"  batch {cfg.recipe.batch_size}  {cfg.trainer.precision}  {build_trainer.device_name(cfg)}",
+            f"  batch {cfg.recipe.batch_size}  {cfg.trainer.precision}  {machine_and_loggers.device_name(cfg)}",
         )
     )
     measure_step(cfg, console)

@@ -28,7 +28,7 @@ from rich.console import Console
 
 from lra.base.text import size_text, visible
 from lra.data.store import verify_store
-from lra.from_config.trainer import check_loggers, wandb_run
+from lra.from_config.machine_and_loggers import check_loggers, wandb_run
 from lra.runs.files import DIAGNOSIS, DIAGNOSIS_PAGE
 from lra.settings.method import method_name
 from lra.settings.run_folder import store_dir

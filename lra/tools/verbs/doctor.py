@@ -20,7 +20,8 @@ from typing import Literal, NamedTuple
 from omegaconf import DictConfig
 from rich.text import Text
 
-from lra.base.command_line import (
+from lra.base.paths import conf_dirs, conf_names, source_dirs
+from lra.base.printed_commands import (
     command,
     key_of,
     override,
@@ -29,7 +30,6 @@ from lra.base.command_line import (
     typed_config_dirs,
     typed_overrides,
 )
-from lra.base.paths import conf_dirs, conf_names, source_dirs
 from lra.base.text import size_text, visible
 from lra.data.manifest import MANIFEST, read_manifest
 from lra.from_config.store import data_found, how_to_get_data

@@ -20,9 +20,9 @@ from typing import Any
 from omegaconf import DictConfig, OmegaConf
 
 from lra import from_config
-from lra.base.command_line import command, override, shell_word, typed_command, typed_overrides
 from lra.base.files import making_folder
 from lra.base.paths import NO_OPTION_KEYS
+from lra.base.printed_commands import command, override, shell_word, typed_command, typed_overrides
 from lra.base.spread import binomial_error
 from lra.base.text import for_markdown, size_text, visible
 from lra.runs.files import BEST, find_run

@@ -14,8 +14,8 @@ from pathlib import Path
 
 from omegaconf import DictConfig, OmegaConf
 
-from lra.base.arguments import check_choice
-from lra.base.command_line import quoted_for_hydra
+from lra.base.option_types import check_choice
+from lra.base.printed_commands import quoted_for_hydra
 from lra.terminal.console import make_console
 from lra.terminal.fit_table import print_text_table
 from lra.terminal.text_table import TextTable

@@ -27,9 +27,9 @@ import yaml
 
 import lra
 from data_prep.tokens.new_task import OPTIONS, task_yaml
-from lra.base.command_line import command, override, shell_command, typed_command
 from lra.base.files import checked_name, making_folder
 from lra.base.paths import conf_names
+from lra.base.printed_commands import command, override, shell_command, typed_command
 from lra.types import UserError
 
 SUBCOMMANDS = ("attention", "mixer", "task")

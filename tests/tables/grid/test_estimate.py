@@ -13,8 +13,8 @@ from lra.settings.compose import load_config
 from lra.tables.grid import estimate
 from lra.tables.grid.estimate import Estimate, Part, _examples, batches_to_measure, growth_of_work, largest_part_in_time
 from lra.training import memory as training_memory
-from lra.training.timing import counting
-from lra.training.timing import harness_step as bench
+from lra.training.cost import counting
+from lra.training.cost import harness_step as bench
 
 
 class Seconds(NamedTuple):

@@ -177,7 +177,7 @@ def test_line_and_record_of_a_run_name_its_gpu(visible, gpus, home, monkeypatch,
     """The CPU stands for the GPU."""
     monkeypatch.setenv(VISIBLE, visible)
     cpu = Machine(accelerator="cpu", threads=1)
-    monkeypatch.setattr("lra.from_config.trainer.build_machine", lambda cfg: cpu)
+    monkeypatch.setattr("lra.from_config.machine_and_loggers.build_machine", lambda cfg: cpu)
     monkeypatch.setattr(torch.cuda, "get_device_name", lambda: "A GPU")
     assert main(["train", *TINY, *ON_GPU]) == 0
     assert f"on gpu {gpus[0]}\n" in capsys.readouterr().out

@@ -12,7 +12,7 @@ from lra.tools.bench import measure
 from lra.tools.bench.measure import Bench, predict
 from lra.tools.bench.methods import BenchCall, BenchInputs, BenchMethod, BenchShape, UnsuitableShapeError, mixer_method
 from lra.tools.bench.products import ProductRates, count_products
-from lra.training.timing.memory import free_bytes, peak_extra_bytes
+from lra.training.cost.memory import free_bytes, peak_extra_bytes
 
 CPU = torch.device("cpu")
 SHAPE = BenchShape(batch=2, heads=2, head_dim=4, length=8, dtype="float32", device="cpu")

@@ -8,7 +8,7 @@ from __future__ import annotations
 from torch import Tensor, nn
 from torch.nn.functional import avg_pool1d
 
-from lra.base.arguments import CountOrZero, checked
+from lra.base.option_types import CountOrZero, checked
 from lra.model.mixer import MixerDims, SequenceMixer
 
 

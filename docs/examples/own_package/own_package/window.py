@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention
 
 from lra.attention.base import AttentionBackend, AttentionDims
-from lra.base.arguments import CountOrZero, checked
+from lra.base.option_types import CountOrZero, checked
 
 
 class WindowAttention(AttentionBackend):

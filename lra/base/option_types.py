@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 from annotated_types import Ge, Gt, Le, Lt
 from pydantic import AllowInfNan, ConfigDict, TypeAdapter, ValidationError
 
-from lra.base.command_line import override, shell_word
+from lra.base.printed_commands import override, shell_word
 from lra.types import UserError
 
 MOST_WHOLE = 2**31 - 1

@@ -7,7 +7,7 @@ import sys
 import pytest
 from omegaconf import OmegaConf
 
-from lra.base.command_line import command, override, typed_arguments, typed_command, typed_overrides
+from lra.base.printed_commands import command, override, typed_arguments, typed_command, typed_overrides
 from lra.settings.override_values import read_override
 
 TEXTS = (

@@ -13,12 +13,12 @@ from rich.console import Console
 from torch.nn.functional import cross_entropy
 
 from lra.data.datamodule import StoreDataModule
+from lra.training.cost.counting import synchronized_seconds
 from lra.training.curves import read_curves
 from lra.training.loggers import CurveLogger
 from lra.training.machine import Machine, autocast_context
 from lra.training.module import ClassifierModule
 from lra.training.run import fit
-from lra.training.timing.counting import synchronized_seconds
 from lra.training.trainer import make_trainer
 from lra.types import Batch, to_device
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from lra.base.command_line import override, shell_command
+from lra.base.printed_commands import override, shell_command
 from lra.types import UserError
 
 OF_OPTIONS = "logger.wandb."
