@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from hydra.errors import HydraException
 from omegaconf.errors import OmegaConfBaseException
 
-from lra import from_config
 from lra.base.paths import runs_dir
+from lra.from_config import build_module, load_best_weights
 from lra.from_config.store import ensure_store
 from lra.runs.collection import collect
 from lra.runs.files import METRICS, find_run
@@ -131,8 +131,8 @@ def load_run(folder: str | Path, *, seed: int | None = None) -> Run:
 
     folder = find_run(str(folder), runs_dir(), seed=seed)
     cfg = read_trained_config(folder, load_config("train").paths)
-    module = from_config.build_module(cfg)
-    from_config.load_best_weights(module.model, folder)
+    module = build_module(cfg)
+    load_best_weights(module.model, folder)
     return Run(
         folder=folder,
         config=cfg,

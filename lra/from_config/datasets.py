@@ -23,8 +23,8 @@ from data_prep.pathfinder.source import Pathfinder
 from data_prep.retrieval.source import Retrieval
 from data_prep.source import Request
 from data_prep.text.source import Text
-from lra import from_config
 from lra.base.paths import source_dirs
+from lra.from_config import build_source, build_spec
 from lra.settings.compose import load_config
 from lra.settings.plain_values import plain
 
@@ -139,7 +139,7 @@ class Lra(RowWriter):
     def _split_generators(self, dl_manager: object) -> dict[str, object]:
         cfg = self._cfg()
         request = Request(
-            spec=from_config.build_spec(cfg),
+            spec=build_spec(cfg),
             settings=plain(cfg.task.data),
             source=self._source,
             size=self.builder_config.size,
@@ -148,7 +148,7 @@ class Lra(RowWriter):
             scratch=self._scratch,
             tick=lambda done, total: None,
         )
-        self.rows = from_config.build_source(cfg)(request).make_builder(str(self._scratch)).rows
+        self.rows = build_source(cfg)(request).make_builder(str(self._scratch)).rows
         return super()._split_generators(dl_manager)
 
     def _cfg(self) -> DictConfig:

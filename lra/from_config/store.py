@@ -6,11 +6,11 @@ from pathlib import Path
 from omegaconf import DictConfig
 from rich.console import Console
 
-from lra import from_config
 from lra.base.paths import source_dirs
 from lra.base.text import size_text, visible
 from lra.data.manifest import MANIFEST, read_manifest
 from lra.data.same_request import check_request
+from lra.from_config import build_codec, build_source, build_spec
 from lra.settings.plain_values import plain
 from lra.settings.run_folder import store_dir
 
@@ -22,8 +22,8 @@ def is_prepared(cfg: DictConfig) -> bool:
 
 def ensure_store(cfg: DictConfig, console: Console, *, force: bool = False) -> bool:
     """Make the task's store if it is missing or `force`; return whether it was made."""
-    spec, folder = from_config.build_spec(cfg), store_dir(cfg)
-    there, version = is_prepared(cfg), from_config.build_codec(cfg).version
+    spec, folder = build_spec(cfg), store_dir(cfg)
+    there, version = is_prepared(cfg), build_codec(cfg).version
     if there and not force:  # without a lock, because the folder of a prepared store may be read-only
         check_request(read_manifest(folder), folder, plain(cfg.task.data), cfg.source, version)
         return False
@@ -35,7 +35,7 @@ def ensure_store(cfg: DictConfig, console: Console, *, force: bool = False) -> b
         spec,
         plain(cfg.task.data),
         folder,
-        open_source=lambda request: from_config.build_source(cfg)(request),  # built late: prepare checks first for TFDS
+        open_source=lambda request: build_source(cfg)(request),  # built late: prepare checks first for TFDS
         version=version,
         source=cfg.source,
         verify=cfg.verify,

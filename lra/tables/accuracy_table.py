@@ -7,7 +7,7 @@ from lra.runs.convergence import convergence_rule
 from lra.runs.published_numbers import SOURCES, TASKS, TOLERANCE_POINTS, in_benchmark_order, shorten
 from lra.runs.record_words import method_column
 from lra.runs.schema import Record
-from lra.tables.cells import TRIED, Row, TableCell, cell_note, central_values, make_rows, places_of_best
+from lra.tables.cells import TRIED, Row, TableCell, cell_note, central_values, indices_of_best, make_rows
 from lra.tables.conditions import (
     origin_notes,
     precisions,
@@ -50,7 +50,7 @@ def accuracy_table(records: list[Record], *, reference: str, listed_tasks: Itera
         optional=("hours", "parameters", "average", *tasks[:2:-1]),  # three tasks always stay
         notes=[*_notes(shown, rows, reference, left_out=len(records) - len(shown)), *details],
         details=len(details),
-        best=frozenset((starts[index], name) for name, values in columns.items() for index in places_of_best(values)),
+        best=frozenset((starts[index], name) for name, values in columns.items() for index in indices_of_best(values)),
         legend=_caption(shown, rows, reference),
         numbers=[
             {head: row.name, **_csv_numbers(task, cell, reference)} for row in rows for task, cell in row.cells.items()

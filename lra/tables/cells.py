@@ -145,7 +145,7 @@ def central_values(rows: Iterable[Row], task: str) -> list[float | None]:
     return [None if cell is None else cell.central_value for cell in (row.cells[task] for row in rows)]
 
 
-def places_of_best(values: Sequence[float | None], *, digits: int = 2) -> list[int]:
+def indices_of_best(values: Sequence[float | None], *, digits: int = 2) -> list[int]:
     """The places of the highest value as tables show it, several if they are equal; none of one value alone."""
     shown = [None if value is None else round(value, digits) for value in values]
     known = [value for value in shown if value is not None]

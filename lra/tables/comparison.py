@@ -13,7 +13,7 @@ from lra.runs.published_numbers import PAPER, TASKS, TEST_EXAMPLES
 from lra.runs.record import unpack_correct
 from lra.runs.record_words import method_column
 from lra.runs.schema import MIXERS, Record
-from lra.tables.cells import TRIED, TableCell, cell_note, make_cell, places_of_best
+from lra.tables.cells import TRIED, TableCell, cell_note, indices_of_best, make_cell
 from lra.tables.dev_curves import FLOPS, SECONDS, EqualCost, at_equal_cost, dev_curves
 from lra.tables.seeds_needed import cannot_tell, few_seeds
 from lra.tables.statistics.estimators import LEAST_SEEDS_FOR_T, Interval, paired_bootstrap
@@ -206,9 +206,9 @@ def comparison_table(
     optional = (EFFECT, FLOPS, SECONDS, "parameters", "MiB", "converged", "s/step", "Δ over examples")
     cells = [contender.cell for contender in compared]
     best = {
-        "accuracy (%)": places_of_best([cell.central_value for cell in cells]),
-        "s/step": places_of_best([-1 / cell.steps_per_second for cell in cells], digits=3),
-        "MiB": places_of_best([-cell.peak_memory_bytes / 2**20 for cell in cells], digits=0),
+        "accuracy (%)": indices_of_best([cell.central_value for cell in cells]),
+        "s/step": indices_of_best([-1 / cell.steps_per_second for cell in cells], digits=3),
+        "MiB": indices_of_best([-cell.peak_memory_bytes / 2**20 for cell in cells], digits=0),
     }
     over_seeds = compare_over_seeds({each.name: each.cell for each in compared}, compared[0].name) if compared else None
     details = _details(compared, over_seeds, records, equal)

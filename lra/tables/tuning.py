@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from lra.base.text import MISSING, number
-from lra.tables.cells import TRIED, places_of_best
+from lra.tables.cells import TRIED, indices_of_best
 from lra.tables.statistics.estimators import CONFIDENCE
 from lra.terminal.text_table import TextTable
 
@@ -101,7 +101,7 @@ def tuning_table(searches: Sequence[Search], *, title: str, head: str, seed: int
         ],
         details=1,
         optional=("failed", *[names[key] for key in reversed(keys)]),
-        best=frozenset((row, column) for row in places_of_best(accuracies)),
+        best=frozenset((row, column) for row in indices_of_best(accuracies)),
         numbers=numbers,
     )
 

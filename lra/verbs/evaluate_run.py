@@ -7,9 +7,8 @@ import torch
 from omegaconf import DictConfig, OmegaConf
 from torch import Tensor
 
-from lra import from_config
 from lra.base.text import visible
-from lra.from_config import machine_and_loggers
+from lra.from_config import build_data, build_datamodule, build_module, build_trained_model, machine_and_loggers
 from lra.runs.files import BEST, find_run
 from lra.runs.record import read_record
 from lra.settings.check import check_config
@@ -65,8 +64,8 @@ def _correct(trained: DictConfig, folder: Path) -> Tensor:
     arguments = machine_and_loggers.build_trainer_arguments(trained)
     if not arguments:  # without Lightning, whose import takes longer than the test of a small model
         batches, model = (
-            from_config.build_data(trained).test_dataloader(),
-            from_config.build_trained_model(trained, folder),
+            build_data(trained).test_dataloader(),
+            build_trained_model(trained, folder),
         )
         compile_model(model, trained.get("compile"))
         prepare_machine(machine)
@@ -79,10 +78,10 @@ def _correct(trained: DictConfig, folder: Path) -> Tensor:
         return torch.cat(correct)
     from lra.training import run as training
 
-    module = from_config.build_module(trained)
+    module = build_module(trained)
     training.test(  # only Lightning's Trainer knows what its arguments mean
         module,
-        from_config.build_datamodule(trained),
+        build_datamodule(trained),
         checkpoint=folder / BEST,
         machine=machine,
         loggers=[],

@@ -7,12 +7,12 @@ from omegaconf import DictConfig
 from rich.console import Console
 from rich.text import Text
 
-from lra import from_config
 from lra.base.text import size_text
 from lra.data.codec import images
 from lra.data.loader import EvalLoader
 from lra.data.store import Split
 from lra.data.store_data import StoreData
+from lra.from_config import build_codec, build_data
 from lra.from_config.store import ensure_store, print_store
 from lra.settings.run_folder import store_dir
 from lra.terminal.console import make_console
@@ -28,8 +28,8 @@ def show_data(cfg: DictConfig) -> None:
     """Print examples of a task and the statistics of its store; for images, write a contact sheet too."""
     console = make_console()
     ensure_store(cfg, console)
-    data = from_config.build_data(cfg)
-    split, codec = data.splits[cfg.split], from_config.build_codec(cfg)
+    data = build_data(cfg)
+    split, codec = data.splits[cfg.split], build_codec(cfg)
     for index in range(min(cfg.examples, len(split))):
         stored, label = split.example(index)
         sizes = " + ".join(f"{len(sequence):,}" for sequence in stored)

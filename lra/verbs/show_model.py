@@ -7,9 +7,9 @@ import torch
 from omegaconf import DictConfig, OmegaConf
 from torch import Tensor, nn
 
-from lra import from_config
 from lra.attention.base import AttentionBackend
 from lra.base.paths import conf_dir
+from lra.from_config import build_model, build_spec
 from lra.model.classifier import count_parameters, in_padded_form, placeholder_inputs
 from lra.settings.compose import without_descriptions
 from lra.settings.method import method_name
@@ -24,7 +24,7 @@ ALLOWED_GROWTH = 1.1  # Long Range Arena asks for at most 10 % more parameters t
 def show_model(cfg: DictConfig) -> None:
     """Print the model of a task and an attention, layer by layer."""
     console = make_console()
-    spec, model = from_config.build_spec(cfg), from_config.build_model(cfg)
+    spec, model = build_spec(cfg), build_model(cfg)
     table = TextTable(
         title=f"{cfg.task.name} / {method_name(cfg)}, protocol {cfg.protocol.name}; batch of 1",
         columns=("layer", "kind", "output", "parameters"),
@@ -33,7 +33,7 @@ def show_model(cfg: DictConfig) -> None:
         prose=("kind", "output"),
     )
     print_text_table(console, table)
-    parameters, full = count_parameters(model), count_parameters(from_config.build_model(with_full_attention(cfg)))
+    parameters, full = count_parameters(model), count_parameters(build_model(with_full_attention(cfg)))
     if parameters > ALLOWED_GROWTH * full:
         console.print(
             f"{parameters / full - 1:+.0%} parameters against attention=full ({full:,}):"

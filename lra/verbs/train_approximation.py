@@ -5,9 +5,8 @@ from pathlib import Path
 from omegaconf import DictConfig
 from rich.console import Console
 
-from lra import from_config
 from lra.attention.nystrom import NystromAttention
-from lra.from_config import machine_and_loggers
+from lra.from_config import build_datamodule, build_trained_model, machine_and_loggers
 from lra.runs.record import read_record
 from lra.runs.run_lock import RunLockedError, lock_run
 from lra.runs.schema import Record
@@ -42,11 +41,11 @@ def add_missing_approximation(cfg: DictConfig, folder: Path, console: Console) -
                 return record
             machine = machine_and_loggers.build_machine(trained)
             prepare_machine(machine)
-            data = from_config.build_datamodule(trained)
+            data = build_datamodule(trained)
             if data.data_sha256 != record["provenance"]["data_sha256"]:
                 console.print("The errors of its attention matrices are missing, and the data are others by now.")
                 return None
-            model = from_config.build_trained_model(trained, folder)
+            model = build_trained_model(trained, folder)
             added = add_approximation(record, folder, model, data.test_dataloader, machine.device, console)
     except RunLockedError:
         return None

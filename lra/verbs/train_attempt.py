@@ -13,14 +13,13 @@ from omegaconf import DictConfig, OmegaConf
 from rich.console import Console
 from rich.text import Text
 
-from lra import from_config
 from lra.base.files import replace_text
 from lra.base.processes import is_out_of_memory
 from lra.base.settings_hash import hash_of
 from lra.base.text import without_credentials
 from lra.data.datamodule import StoreDataModule
 from lra.data.store import verify_store
-from lra.from_config import machine_and_loggers
+from lra.from_config import build_datamodule, build_module, build_spec, check_classes, machine_and_loggers
 from lra.from_config.store import ensure_store
 from lra.model.classifier import count_parameters
 from lra.runs.files import BEST, CONFIG, LAST, METRICS, RESULT
@@ -69,7 +68,7 @@ def train_run(
     quiet_lightning()
     machine_and_loggers.build_machine(cfg)
     machine_and_loggers.check_loggers(cfg)
-    from_config.check_classes(cfg)
+    check_classes(cfg)
     ensure_store(cfg, console)
     with (
         lock_run(folder) if is_first_rank else nullcontext(),
@@ -107,7 +106,7 @@ def train_on_devices(cfg: DictConfig, folder: Path, console: Console, *, replace
     machine_and_loggers.build_machine(cfg)  # this and the data module report a mistake once, not once per process
     machine_and_loggers.check_loggers(cfg)
     ensure_store(cfg, console)
-    from_config.build_datamodule(cfg)
+    build_datamodule(cfg)
     with lock_run(folder):  # fails now if another process has the run; later the process of rank 0 holds the lock
         keep_replaced_run(folder, replaced)
     # A file of a sweep or search among the overrides would make the processes begin it anew, were it not for the mode.
@@ -142,8 +141,8 @@ def _attempt(
     cfg_with_parts = cfg.copy()
     cfg_with_parts.trainer.accumulate_grad_batches = parts
     pl.seed_everything(cfg.seed, workers=True, verbose=False)
-    datamodule = from_config.build_datamodule(cfg_with_parts)
-    module = from_config.build_module(cfg_with_parts)
+    datamodule = build_datamodule(cfg_with_parts)
+    module = build_module(cfg_with_parts)
     if is_first_rank:
         keep_replaced_run(folder, replaced)
         replace_text(folder / CONFIG, without_credentials(OmegaConf.to_yaml(cfg_with_parts, resolve=True)))
@@ -275,7 +274,7 @@ def _error_out_of_memory(
     module.to(machine.device)  # Lightning moves it to the CPU after an error
     batch = cfg.recipe.batch_size // num_processes(cfg)  # of one process
     line = f"out of memory with {batch // parts} examples at a time"
-    fits = parts_that_fit(module, from_config.build_spec(cfg), batch_size=batch, parts=parts)
+    fits = parts_that_fit(module, build_spec(cfg), batch_size=batch, parts=parts)
     if fits is None:
         line = f"{line}. Not even one example fits: choose another attention=, or a smaller size="
         return UserError(line, kind="no_memory")

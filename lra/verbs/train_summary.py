@@ -9,9 +9,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from lra import from_config
 from lra.base.printed_commands import command, is_typed, override, typed_config_dirs, typed_overrides
 from lra.base.text import visible, visible_lines
+from lra.from_config import build_codec, build_data, build_trained_model
 from lra.runs.files import CURVE, METRICS, RESULT
 from lra.runs.published_numbers import (
     TOLERANCE_POINTS,
@@ -148,10 +148,8 @@ def print_predictions(console: Console, cfg: DictConfig, folder: Path, count: in
         return
     import torch
 
-    data, model = from_config.build_data(cfg), from_config.build_trained_model(cfg, folder)
-    codec = from_config.build_codec(
-        load_config("train", [f"task='{cfg.task.name}'"])
-    )  # a stored configuration has no codec
+    data, model = build_data(cfg), build_trained_model(cfg, folder)
+    codec = build_codec(load_config("train", [f"task='{cfg.task.name}'"]))  # a stored configuration has no codec
     batch = next(iter(data.test_dataloader()))
     with torch.inference_mode(), torch.compiler.set_stance("force_eager"):
         guesses = model.eval()(batch.tokens, batch.valid).argmax(1).tolist()

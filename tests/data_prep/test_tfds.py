@@ -94,7 +94,7 @@ def test_what_is_there_is_not_made_again(load, tmp_path, monkeypatch):
     rows, info = load("lra/text_tiny", split="train[:10]", with_info=True)
     assert len(rows) == 10
     assert info.splits["train"].num_examples == 256
-    monkeypatch.setattr(from_config, "build_source", None)
+    monkeypatch.setattr("lra.from_config.datasets.build_source", None)
     assert len(load("lra/text_tiny", split="test")) == 64
     assert len(tfds.data_source("lra/text_tiny", split="test", data_dir=str(tmp_path / "tfds"))) == 64
 

@@ -1,4 +1,4 @@
-"""A printed command that holds a value is written by `lra.base.printed_commands`, which quotes it, not by an f-string."""
+"""A printed command with a value in it is written by `lra.base.printed_commands`, which quotes it, not by f-strings."""
 
 import ast
 import re

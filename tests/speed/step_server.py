@@ -15,12 +15,12 @@ from lra.training.machine import prepare_machine
 try:
     from lra import from_config
     from lra.from_config import machine_and_loggers
-except ImportError:  # a commit from before there was lra/from_config
-    from lra import build as from_config
-try:
     from lra.settings.compose import load_config
-except ImportError:  # a commit from before there was lra/settings/config.py
-    config = from_config
+except ImportError:  # a commit from before these had their names
+    from lra.build import trainer as machine_and_loggers
+    from lra.settings.config import load_config
+
+    from lra import build as from_config
 
 
 def main(words: list[str]) -> None:

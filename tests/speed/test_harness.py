@@ -49,7 +49,7 @@ def test_the_harness_costs_under_five_percent_of_a_step(listops, tmp_path, note)
         seconds = harness_steps(
             module,
             datamodule,
-            machine_and_loggers.build_machine(listops),
+            machine,
             tmp_path / str(turn),
             steps=10,
             run_steps=5000,

@@ -8,7 +8,7 @@ import pytest
 
 from lra.base.paths import conf_names, read_choice
 from lra.tables.accuracy_table import accuracy_table
-from lra.tables.cells import places_of_best
+from lra.tables.cells import indices_of_best
 from lra.tables.comparison import comparison_table, contenders
 from lra.terminal.display_names import BIBLIOGRAPHY, METHOD, TASK, bibliography
 from lra.terminal.text_table import TextTable
@@ -67,8 +67,8 @@ def test_every_method_and_task_has_a_display_name_and_every_key_one_entry():
 
 
 def test_the_best_of_a_column_as_shown_is_bold_and_one_alone_is_not():
-    assert places_of_best([37.004, None, 36.0, 37.001]) == [0, 3]
-    assert places_of_best([37.0, None]) == []
+    assert indices_of_best([37.004, None, 36.0, 37.001]) == [0, 3]
+    assert indices_of_best([37.0, None]) == []
 
 
 def test_a_table_has_the_tasks_asked_for_and_an_average_of_all_five_alone():

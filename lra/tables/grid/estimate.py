@@ -18,8 +18,7 @@ import numpy as np
 import torch
 from omegaconf import DictConfig
 
-from lra import from_config
-from lra.from_config import machine_and_loggers
+from lra.from_config import build_datamodule, build_model, build_module, build_spec, machine_and_loggers
 from lra.from_config.store import is_prepared
 from lra.settings.devices import AUTO, batch_parts, use_one_device
 from lra.types import Batch
@@ -90,7 +89,7 @@ def measure_here(cfg: DictConfig, *, seconds: float = SECONDS) -> Estimate:
         return _measure_in_parts(split, end)
 
     def same(parts: int) -> bool:
-        return machine_and_loggers.is_same_in_parts(cfg, from_config.build_model(cfg), parts)
+        return machine_and_loggers.is_same_in_parts(cfg, build_model(cfg), parts)
 
     return in_fewest_parts(measure, cfg.recipe.batch_size, same=same)
 
@@ -104,12 +103,12 @@ def _measure_in_parts(cfg: DictConfig, end: float) -> Estimate:
     machine = machine_and_loggers.build_machine(cfg)
     prepare_machine(machine)
     device, precision = machine.device, machine.precision
-    module = to_weight_dtype(precision, from_config.build_module(cfg)).to(device).train()
+    module = to_weight_dtype(precision, build_module(cfg)).to(device).train()
     optimizer = module.make_optimizer()
     prepared = is_prepared(cfg)
     batches = batches_to_measure(cfg, device)
     if prepared:
-        data = from_config.build_datamodule(cfg)
+        data = build_datamodule(cfg)
         dev_examples, test_examples = data.num_examples("dev"), data.num_examples("test")
     else:
         dev_examples, test_examples = _examples(cfg)
@@ -224,7 +223,7 @@ def count_step_flops(cfg: DictConfig) -> int:
     from lra.training.cost import harness_step as bench
     from lra.training.cost.counting import count_work
 
-    module, cpu = from_config.build_module(cfg).train(), torch.device("cpu")
+    module, cpu = build_module(cfg).train(), torch.device("cpu")
     optimizer, example = module.make_optimizer(), _full_batch(cfg, 1, cpu)
     return count_work(lambda: bench.bare_step(module, optimizer, example)).flops * int(cfg.recipe.batch_size)
 
@@ -234,13 +233,13 @@ def batches_to_measure(cfg: DictConfig, device: torch.device) -> Iterator[Batch]
     from lra.training.cost import harness_step as bench
 
     if is_prepared(cfg):
-        return bench.batches_of(from_config.build_datamodule(cfg), device)
+        return bench.batches_of(build_datamodule(cfg), device)
     return itertools.repeat(_full_batch(cfg, cfg.recipe.batch_size // batch_parts(cfg), device))
 
 
 def _full_batch(cfg: DictConfig, size: int, device: torch.device) -> Batch:
     """Make a batch of random tokens, or real values, in which every sequence has the full length."""
-    spec = from_config.build_spec(cfg)
+    spec = build_spec(cfg)
     shape = (size, spec.num_sequences, spec.seq_len)
     tokens = torch.randint(1, cfg.model.get("vocab_size") or spec.vocab_size, shape, device=device)
     label = torch.randint(spec.num_classes, (size,), device=device)

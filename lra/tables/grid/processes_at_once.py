@@ -14,10 +14,9 @@ from typing import NamedTuple
 import torch
 from omegaconf import DictConfig
 
-from lra import from_config
 from lra.base.processes import Child, python_module, stop
 from lra.base.text import size_text
-from lra.from_config import machine_and_loggers
+from lra.from_config import build_module, machine_and_loggers
 from lra.settings.compose import load_config
 from lra.settings.devices import batch_parts
 from lra.tables.grid.cell import Cell
@@ -152,9 +151,7 @@ def step_beside_others(cfg: DictConfig, folder: Path) -> float:
     prepare_machine(machine)
     device, parts = machine.device, batch_parts(cfg)
     batches = list(itertools.islice(batches_to_measure(cfg, device), parts))
-    step = make_step(
-        from_config.build_module(cfg).to(device).train(), batches, parts=parts, precision=machine.precision
-    )
+    step = make_step(build_module(cfg).to(device).train(), batches, parts=parts, precision=machine.precision)
     for _ in range(WARM_UP):
         step()
     synchronized_seconds(device)

@@ -8,9 +8,9 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from lra import from_config
 from lra.base.paths import conf_names
 from lra.data.codec import images
+from lra.from_config import build_codec, build_data
 from lra.from_config.store import is_prepared
 from lra.runs.schema import Record
 from lra.settings.compose import load_config
@@ -59,7 +59,7 @@ def _sample(task: str, size: str, hashes: list[dict[str, str]], *, data_dir: str
     if not is_prepared(chosen):
         return None
     try:
-        data, codec = from_config.build_data(chosen), from_config.build_codec(chosen)
+        data, codec = build_data(chosen), build_codec(chosen)
     except UserError:  # of another version: lra prepare says more
         return None
     if data.data_sha256 not in hashes:

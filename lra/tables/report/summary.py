@@ -9,7 +9,7 @@ from lra.base.text import MISSING, number
 from lra.runs.published_numbers import in_benchmark_order
 from lra.runs.schema import Record
 from lra.tables.accuracy_table import accuracy_table, size_and_hours
-from lra.tables.cells import TRIED, Row, TableCell, central_values, make_rows, places_of_best
+from lra.tables.cells import TRIED, Row, TableCell, central_values, indices_of_best, make_rows
 from lra.tables.conditions import ProtocolAndSize, without_stand_ins
 
 AVERAGE, PARAMETERS, HOURS = "average", "parameters", "hours"  # columns behind those of the tasks, and TRIED
@@ -78,7 +78,7 @@ def summary_table(
     last_columns = _last_columns([row for rows in rows_by_group.values() for row in rows])
     groups: dict[ProtocolAndSize, list[SummaryRow]] = {}
     for group, rows in rows_by_group.items():
-        best = {task: places_of_best(central_values(rows, task)) for task in tasks}
+        best = {task: indices_of_best(central_values(rows, task)) for task in tasks}
         groups[group] = []
         for place, row in enumerate(rows):
             cells = []

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from omegaconf import DictConfig
 
-from lra import from_config
 from lra.base.option_types import check_choice
+from lra.from_config import build_method
 from lra.settings.check import check_config
 from lra.settings.compose import load_config
 from lra.settings.declared import group_options
@@ -121,9 +121,9 @@ def methods_to_measure(overrides: Sequence[str], *, packed: bool, peers: Sequenc
             options = [override.rpartition(".")[2] for override in method_overrides[1:] if override not in protocol]
             cfgs[f"{method_name(cfg)} ({', '.join(options)})"] = cfg
     methods = [
-        attention_method(name, mixer_settings(cfg), from_config.build_method(cfg), packed=packed)
+        attention_method(name, mixer_settings(cfg), build_method(cfg), packed=packed)
         if mixes_by_attention(cfg)
-        else mixer_method(f"{name} + projections", mixer_settings(cfg), from_config.build_method(cfg))
+        else mixer_method(f"{name} + projections", mixer_settings(cfg), build_method(cfg))
         for name, cfg in cfgs.items()
     ]
     return sorted(methods, key=lambda method: method.kind)  # attentions first

@@ -219,14 +219,14 @@ def parity_of(peer: Peer, shape: BenchShape) -> Parity:
 
     Of `shape` only heads and dims per head count.
     """
-    from lra import from_config
+    from lra.from_config import build_method
 
     if not peer.ours:
         return {"peer": peer.name, "apart": peer.difference}
     shape = replace(shape, batch=2, length=PARITY_LENGTH, dtype="float64", device="cpu")
     torch.manual_seed(0)
     inputs, theirs = BenchInputs(shape), peer.make(shape)
-    ours = on_device(from_config.build_method(load_config("train", peer.ours))(shape.attention_dims), shape)
+    ours = on_device(build_method(load_config("train", peer.ours))(shape.attention_dims), shape)
     assert isinstance(ours, AttentionBackend)
     with torch.no_grad():
         if peer.share_weights is not None:

@@ -11,8 +11,7 @@ import torch
 from omegaconf import DictConfig
 from rich.console import Console
 
-from lra import from_config
-from lra.from_config import machine_and_loggers
+from lra.from_config import build_datamodule, build_module, machine_and_loggers
 from lra.settings.method import method_name
 from lra.terminal.fit_table import print_text_table
 from lra.terminal.text_table import TextTable
@@ -30,12 +29,12 @@ TOLERANCE = 1e-5  # of the relative difference of a loss: float32 rounds by 1e-7
 def measure_step(cfg: DictConfig, console: Console) -> None:
     """Time the step, count its FLOPs and memory traffic, compare its losses, and print all of it."""
     machine = machine_and_loggers.build_machine(cfg)
-    datamodule = from_config.build_datamodule(cfg)
+    datamodule = build_datamodule(cfg)
     device, precision = machine.device, machine.precision
     bare, harness, dev = [], [], []
     log_every_steps = 1 if device.type == "cpu" else max(1, cfg.steps // 3)  # at a logged point Python waits for a GPU
     for _ in range(TURNS):
-        module = to_weight_dtype(precision, from_config.build_module(cfg)).to(device).train()
+        module = to_weight_dtype(precision, build_module(cfg)).to(device).train()
         optimizer = module.make_optimizer()
         batches = harness_step.batches_of(datamodule, device)
         harness_step.bare_step(module, optimizer, next(batches), precision)
@@ -101,7 +100,7 @@ def print_losses(console: Console, cfg: DictConfig, device: torch.device) -> Non
     """Print whether the first steps, uncompiled and without dropout, have the losses of a CPU in float32."""
     cpu, precision = torch.device("cpu"), cfg.trainer.precision
     run = without_dropout(cfg)
-    batches = list(itertools.islice(harness_step.batches_of(from_config.build_datamodule(run), cpu), LOSS_STEPS))
+    batches = list(itertools.islice(harness_step.batches_of(build_datamodule(run), cpu), LOSS_STEPS))
     if draws(_seeded_module(run), batches[0]):
         console.print("losses    not compared with a CPU's: each step draws random numbers, a GPU others than a CPU")
         return
@@ -132,7 +131,7 @@ def without_dropout(cfg: DictConfig) -> DictConfig:
 
 def _seeded_module(cfg: DictConfig) -> ClassifierModule:
     pl.seed_everything(cfg.seed, workers=True, verbose=False)
-    return from_config.build_module(cfg).train()
+    return build_module(cfg).train()
 
 
 def losses(module: ClassifierModule, batches: Sequence[Batch], precision: str) -> torch.Tensor:

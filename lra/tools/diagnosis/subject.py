@@ -11,9 +11,9 @@ from omegaconf import DictConfig, OmegaConf
 from rich.console import Console
 from torch import nn
 
-from lra import from_config
 from lra.base.paths import conf_dir
 from lra.data.store_data import StoreData
+from lra.from_config import build_data, build_method, build_model, build_trained_model
 from lra.from_config.store import ensure_store
 from lra.runs.files import BEST, find_run
 from lra.runs.schema import NYSTROM
@@ -60,13 +60,13 @@ def diagnosed_model(cfg: DictConfig, console: Console, *, seed: int | None) -> D
             cfg=cfg,
             folder=Path(cfg.paths.runs) / "diagnose" / name,
             is_trained=False,
-            model=from_config.build_model(cfg),
-            data=from_config.build_data(cfg),
+            model=build_model(cfg),
+            data=build_data(cfg),
         )
     folder = find_run(str(cfg.run), Path(cfg.paths.runs), seed=seed)
     trained = read_trained_config(folder, cfg.paths)
     use_one_device(trained)
-    model, data = from_config.build_trained_model(trained, folder), from_config.build_data(trained)
+    model, data = build_trained_model(trained, folder), build_data(trained)
     wrong = next((name for name, x in model.state_dict().items() if not x.isfinite().all()), None)
     if wrong is not None:
         line = f"{folder / BEST}: {wrong} holds numbers that are not finite, so nothing can be compared; diagnose"
@@ -84,7 +84,7 @@ def make_variants(cfg: DictConfig) -> tuple[Variants, int]:
         cfg.attention = OmegaConf.load(conf_dir() / "attention" / "nystrom.yaml")
         cfg.mixer = OmegaConf.load(conf_dir() / "mixer" / "attention.yaml")
         without_descriptions(cfg)
-    return Variants(make=from_config.build_method(cfg)), cfg.attention.num_landmarks
+    return Variants(make=build_method(cfg)), cfg.attention.num_landmarks
 
 
 def is_nystrom(cfg: DictConfig) -> bool:

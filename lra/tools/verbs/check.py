@@ -14,7 +14,7 @@ from hydra.utils import instantiate
 from omegaconf import DictConfig
 from rich.text import Text
 
-from lra import from_config
+from lra.from_config import build_method
 from lra.settings.method import method_name, mixer_settings, mixes_by_attention
 from lra.terminal.console import make_console
 from lra.terminal.fit_table import wrapped
@@ -27,7 +27,7 @@ def run(cfg: DictConfig) -> None:
     """Make every contract check and print one line for each; a `UserError` says how many have failed."""
     kind = AttentionSubject if mixes_by_attention(cfg) else MixerSubject
     options = {key: value for key, value in mixer_settings(cfg).items() if not key.startswith("_")}
-    subject = kind(from_config.build_method(cfg), options)
+    subject = kind(build_method(cfg), options)
     if not isinstance(subject.instance(1), kind.base):
         line = f"{method_name(cfg)} is no {kind.base.__name__}; see CONTRIBUTING.md, or docs/your_attention.md"
         raise UserError(line)

@@ -19,12 +19,12 @@ from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
 
-from lra import from_config
 from lra.base.files import making_folder
 from lra.base.paths import NO_OPTION_KEYS
 from lra.base.printed_commands import command, override, shell_word, typed_command, typed_overrides
 from lra.base.spread import binomial_error
 from lra.base.text import for_markdown, size_text, visible
+from lra.from_config import build_model, build_spec
 from lra.runs.files import BEST, find_run
 from lra.runs.record import read_record
 from lra.runs.schema import MIXERS, TARGET, Record, is_ours
@@ -121,14 +121,14 @@ def exported_config(cfg: DictConfig) -> dict[str, Any]:
                 f"{group} has {special[1]} among its settings, which only Hydra can build from; to export this"
                 " run, let the class make its parts itself"
             )
-    return {"lra_export": 1, "task": asdict(from_config.build_spec(cfg)), "mask_zero": cfg.task.mask_zero, **kept}
+    return {"lra_export": 1, "task": asdict(build_spec(cfg)), "mask_zero": cfg.task.mask_zero, **kept}
 
 
 def write_exported(run: Path, to: Path, cfg: DictConfig, record: Record) -> None:
     """Write the best checkpoint of the folder `run`, settings and card to the folder `to`, whole or not at all."""
     to = to.absolute()
     config = exported_config(cfg)
-    weights = read_matching_weights(run / BEST, from_config.build_model(cfg))
+    weights = read_matching_weights(run / BEST, build_model(cfg))
     card = model_card(record, config, folder=to.name)
     with making_folder(to, replace=False) as unfinished:
         write_tensors(unfinished / SAFETENSORS, weights)
