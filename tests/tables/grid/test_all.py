@@ -7,6 +7,8 @@ from lra.cli import main
 from lra.settings.method import ATTENTION
 from lra.settings.several_values import spell_out_all
 from lra.tables.grid.cell import make_cells
+from lra.tables.grid.run_set import ACTIONS
+from lra.tables.verbs import compare, table, tune
 from tests.commands.test_mixers import said
 from tests.tables.grid.test_composing import composed as composed
 
@@ -65,3 +67,8 @@ def test_a_run_has_one_attention(words, home, refused):
 def test_a_sweep_over_landmarks_has_attentions_with_landmarks(home, capsys):
     assert main(["sweep", "landmarks", "attention=all", "size=tiny", "seed=0"]) == 2
     assert "attention.num_landmarks" in said(capsys)
+
+
+def test_the_verbs_with_a_plan_name_the_actions_that_they_read():
+    """The command line reads `SUBCOMMANDS` from the file, without an import."""
+    assert table.SUBCOMMANDS == compare.SUBCOMMANDS == tune.SUBCOMMANDS == ACTIONS
