@@ -1,8 +1,8 @@
 """The door to the packed form of a model, which computes real tokens alone: the models call it, and do not import it.
 
-The packed form is written for the padded classes of `lra.attention`, `lra.mixers` and `lra.model`, in `lra.packed`,
-which imports them. `lra/__init__.py` says where it is. So every model has it in every process: one that is built from a
-configuration, constructed by hand, copied or unpickled.
+The packed form is written for the padded classes of `lra.attention` and `lra.model`, in `lra.packed`, which imports
+them; other attentions and mixers go through their padded form. `lra/__init__.py` says where it is. So every model has
+it in every process: one that is built from a configuration, constructed by hand, copied or unpickled.
 """
 
 from __future__ import annotations

@@ -6,12 +6,12 @@ from pathlib import Path
 from types import ModuleType
 
 LRA = Path(__file__).resolve().parents[1]
-WINGS = ("", "tables", "tools")
+WINGS = ("", "tables", "tools")  # the core first, which is none
 NAMES = {"import": "import_runs", "fill-mask": "fill_mask"}  # verbs whose names no Python module can have
 
 
 def verb_file(name: str) -> Path:
-    """Find the file of a verb, or of a part of one, by its name: it stands in exactly one wing."""
+    """Find the file of a verb, or of a part of one, by its name: it stands in one of `WINGS` alone."""
     stem = NAMES.get(name, name)
     (file,) = (file for wing in WINGS if (file := LRA / wing / "verbs" / f"{stem}.py").is_file())
     return file

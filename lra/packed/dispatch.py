@@ -12,10 +12,10 @@ Form = TypeVar("Form", bound=Callable[..., Tensor])
 class PackedForms:
     """A function of a layer and packed tokens: `functools.singledispatch` that also looks at the layer's `forward`.
 
-    The decorated function is for a layer without an entry: it goes through the padded form. `register` adds an entry
-    for the class that the first argument is annotated with. A subclass has the entry of its base class only as long as
-    it has its `forward`: with another one it is another function, so it goes through its padded form until it has an
-    entry of its own.
+    `through_padding` is for a layer without an entry: it goes through the padded form. `register` adds an entry for
+    the class that the first argument is annotated with. A subclass has the entry of its base class only as long as it
+    has its `forward`: with another one it is another function, so it goes through its padded form until it has an entry
+    of its own.
     """
 
     def __init__(self, through_padding: Callable[..., Tensor]):

@@ -40,7 +40,11 @@ def _all_names(sweep: str, group: str) -> list[str]:
 
 
 def varied_and_fixed(sweep: str, overrides: Sequence[str]) -> tuple[dict[str, str], list[str]]:
-    """Split what a sweep's file and the user set into what is varied, as typed by key, and overrides of every cell."""
+    """Split what a sweep's file and the user set into what is varied, as typed by key, and overrides of every cell.
+
+    A key that the file varies counts as varied with a single value too. So do `mixer`, to which self-attention may be
+    added, and `budget`, which a search takes out.
+    """
     params = sweep_params(sweep)
     fixed = [f"sweep={sweep}", "hydra.mode=RUN"]
     for parsed in OverridesParser.create().parse_overrides(list(overrides)):

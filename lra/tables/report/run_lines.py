@@ -26,9 +26,12 @@ class RunLine:
     """One run, by its name and a text for each of `RUN_COLUMNS`.
 
     Attributes:
+        cells: the texts, those of the line's own cells.
+        name: what the run is called above its record.
         cell: id of the summary's cell that the run belongs to, the same for all seeds.
-        record: the record, a line for each field with its value as JSON, without the one that only programs read; of
-            another seed than the first of a cell what differs from that.
+        record: the run's place among published runs, if it has one; then the record, a line for each field with its
+            value as JSON, without the one that only programs read; of another seed than the first of a cell what
+            differs from that.
         diagnosis: a link to the page of `lra diagnose`; empty if there is none.
     """
 
@@ -106,7 +109,7 @@ def _column_texts(method: str, record: Record) -> list[str]:
 
 
 def _record_text(record: Record, *, first: Record) -> str:
-    """Write a record as lines, in short where it is another seed of the first of its cell: what they share is there."""
+    """Write a record as lines, in short if it is not the `first` of its cell: what they share is there."""
     lines = _field_lines(record)
     if record is first:
         return "\n".join(lines)
@@ -116,7 +119,7 @@ def _record_text(record: Record, *, first: Record) -> str:
 
 
 def _field_lines(record: Record) -> list[str]:
-    """Write each field of a record as its dotted key and its value."""
+    """Write each field of a record as its dotted key and its value, but for the one that only programs read."""
     groups: dict[str, object] = {**record}
     fields: dict[str, object] = {}
     for group, inner in groups.items():

@@ -12,7 +12,7 @@ from lra.tables.accuracy_table import accuracy_table, size_and_hours
 from lra.tables.cells import TRIED, Row, TableCell, central_values, indices_of_best, make_rows
 from lra.tables.conditions import ProtocolAndSize, without_stand_ins
 
-AVERAGE, PARAMETERS, HOURS = "average", "parameters", "hours"  # columns behind those of the tasks, and TRIED
+AVERAGE, PARAMETERS, HOURS = "average", "parameters", "hours"  # columns behind those of the tasks, as TRIED is
 
 
 class CellKey(NamedTuple):
@@ -132,7 +132,7 @@ def _task_cell(cell: TableCell | None, reference: str, *, is_best: bool, link: s
 
 
 def _notes(records_by_group: Mapping[ProtocolAndSize, list[Record]], reference: str) -> list[str]:
-    """Word the notes of the accuracy table of each protocol and size, each once; one that others lack names its own."""
+    """Word the notes of the accuracy table of each protocol and size, each once; one of a single group names that."""
     notes_by_group: dict[ProtocolAndSize, list[str]] = {}
     counts: Counter[str] = Counter()
     for group, records in records_by_group.items():
