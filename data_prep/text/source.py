@@ -1,4 +1,7 @@
-"""Text: IMDb reviews as bytes, from the published archive, downloaded or local, its folder, parquet or pickles."""
+"""Text: IMDb reviews as bytes, from the published archive, downloaded or local, its folder, parquet or pickles.
+
+Names, sizes and addresses of these forms are in `FORMS` of `data_prep/forms.py`.
+"""
 
 import random
 import re

@@ -16,9 +16,9 @@ from lra.base.paths import read_choice
 from lra.runs.files import BEST
 from lra.runs.schema import own_model
 from lra.settings.check import OWN_MODEL, check_values
-from lra.settings.devices import batch_parts, num_nodes, num_processes
 from lra.settings.method import method_name, mixer_group, mixer_settings, mixes_by_attention
 from lra.settings.plain_values import plain
+from lra.settings.processes_and_parts import batch_parts, num_nodes, num_processes
 from lra.settings.run_folder import store_dir
 from lra.types import TaskSpec, UserError
 

@@ -14,9 +14,9 @@ from lra.base.text import visible
 from lra.from_config import make_from
 from lra.runs.files import METRICS
 from lra.settings.added_keys import targets_of, trainer_arguments
-from lra.settings.devices import batch_parts, num_nodes, num_processes
 from lra.settings.method import identity
 from lra.settings.plain_values import plain
+from lra.settings.processes_and_parts import batch_parts, num_nodes, num_processes
 from lra.settings.wandb_arguments import names_of_training, wandb_arguments
 from lra.settings.wandb_mode import logs_to_wandb
 from lra.types import UserError

@@ -8,9 +8,9 @@ from lra.base.settings_hash import hash_of
 from lra.runs.later_settings import without_values_before
 from lra.runs.schema import ALWAYS_RECORDED
 from lra.settings.added_keys import added_settings, targets_of
-from lra.settings.devices import batch_parts, num_nodes
 from lra.settings.method import mixer_group, mixer_settings
 from lra.settings.plain_values import plain
+from lra.settings.processes_and_parts import batch_parts, num_nodes
 
 # Config groups that can change a number of the result. All others (folders, loggers), and the seed, are not hashed.
 SETTINGS = ("task", "protocol", "model", "recipe", "size")  # `settings` adds the attention, or the mixer

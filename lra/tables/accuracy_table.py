@@ -8,7 +8,7 @@ from lra.runs.published_numbers import SOURCES, TASKS, TOLERANCE_POINTS, in_benc
 from lra.runs.record_words import method_column
 from lra.runs.schema import Record
 from lra.tables.cells import TRIED, Row, TableCell, cell_note, central_values, indices_of_best, make_rows
-from lra.tables.conditions import (
+from lra.tables.notes_on_runs import (
     origin_notes,
     precisions,
     protocol_steps_and_size,

@@ -16,7 +16,7 @@ from lra.runs.published_numbers import (
     published_in_family,
 )
 from lra.runs.schema import Record
-from lra.tables.conditions import MARKS
+from lra.tables.notes_on_runs import MARKS
 from lra.tables.variants import group_by_variant
 
 TRIED = "configurations tried"  # the column of `tried`

@@ -11,7 +11,7 @@ from lra.runs.record import OtherVersionError, read_record
 from lra.runs.record_words import steps_text
 from lra.runs.run_lock import is_locked
 from lra.runs.schema import Record
-from lra.tables.conditions import by_protocol_and_size
+from lra.tables.notes_on_runs import by_protocol_and_size
 from lra.tables.variants import group_by_variant, natural
 from lra.types import UserError
 

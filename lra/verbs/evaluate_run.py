@@ -12,7 +12,7 @@ from lra.from_config import build_data, build_datamodule, build_module, build_tr
 from lra.runs.files import BEST, find_run
 from lra.runs.record import read_record
 from lra.settings.check import check_config
-from lra.settings.devices import num_processes, use_one_device
+from lra.settings.processes_and_parts import num_processes, use_one_device
 from lra.settings.stored_config import read_trained_config
 from lra.terminal.console import make_console
 from lra.training.compiled import compile_model

@@ -51,7 +51,7 @@ def run(cfg: DictConfig) -> float | None:
 
     from lra.base.processes import die_with_parent, die_with_pool_owner
     from lra.runs.record import read_record
-    from lra.settings.devices import num_nodes, num_processes
+    from lra.settings.processes_and_parts import num_nodes, num_processes
     from lra.settings.run_folder import run_dir
     from lra.terminal.console import make_console
     from lra.training.ranks import check_launch, is_launched, rank

@@ -11,8 +11,8 @@ from lra.runs.record import read_record
 from lra.runs.run_lock import RunLockedError, lock_run
 from lra.runs.schema import Record
 from lra.settings.declared import class_of
-from lra.settings.devices import use_one_device
 from lra.settings.method import ATTENTION, mixes_by_attention
+from lra.settings.processes_and_parts import use_one_device
 from lra.settings.stored_config import read_trained_config
 from lra.training.machine import prepare_machine
 from lra.types import UserError

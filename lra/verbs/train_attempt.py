@@ -26,8 +26,8 @@ from lra.runs.files import BEST, CONFIG, LAST, METRICS, RESULT
 from lra.runs.reference_curves import place_among, published_curves, references_of
 from lra.runs.run_lock import RunLockedError, keep_replaced_run, lock_run
 from lra.runs.schema import Record
-from lra.settings.devices import AUTO, batch_parts, num_processes
 from lra.settings.hashed_settings import hashed_settings
+from lra.settings.processes_and_parts import AUTO, batch_parts, num_processes
 from lra.settings.run_folder import store_dir
 from lra.training import run as training
 from lra.training.checkpoints import report_saved_step, saved_step

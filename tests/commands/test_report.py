@@ -12,7 +12,7 @@ from html.parser import HTMLParser
 import pytest
 
 from lra.data.manifest import read_manifest
-from lra.tables.conditions import by_protocol_and_size
+from lra.tables.notes_on_runs import by_protocol_and_size
 from lra.tables.report.page import SCRIPT
 from lra.tables.report.sections import task_part
 from lra.tables.report.summary import summary_table

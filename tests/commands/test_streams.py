@@ -11,7 +11,7 @@ import pytest
 from rich.console import Console
 
 from lra.cli import main
-from lra.tables.conditions import MARKS
+from lra.tables.notes_on_runs import MARKS
 from lra.terminal import console
 from lra.terminal.console import make_console
 from lra.terminal.errors import explain

@@ -12,8 +12,8 @@ from omegaconf import open_dict
 
 from lra import from_config
 from lra.settings.compose import load_config
-from lra.settings.devices import num_processes, use_one_device
 from lra.settings.hashed_settings import config_hash, hashed_settings
+from lra.settings.processes_and_parts import num_processes, use_one_device
 from lra.training.curves import read_curves
 from lra.training.machine import Machine
 from lra.training.ranks import LAUNCHED, SRUN, check_launch, local_rank, rank

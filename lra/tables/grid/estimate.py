@@ -20,7 +20,7 @@ from omegaconf import DictConfig
 
 from lra.from_config import build_datamodule, build_model, build_module, build_spec, machine_and_loggers
 from lra.from_config.store import is_prepared
-from lra.settings.devices import AUTO, batch_parts, use_one_device
+from lra.settings.processes_and_parts import AUTO, batch_parts, use_one_device
 from lra.types import Batch
 
 STEPS = 3  # that are timed, where the time is enough
@@ -95,7 +95,7 @@ def measure_here(cfg: DictConfig, *, seconds: float = SECONDS) -> Estimate:
 
 
 def _measure_in_parts(cfg: DictConfig, end: float) -> Estimate:
-    from lra.training.cost import harness_step as bench
+    from lra.training.cost import harness_step
     from lra.training.cost.counting import count_work, synchronized_seconds
     from lra.training.machine import autocast_context, prepare_machine, to_weight_dtype
     from lra.training.memory import peak_memory_bytes
@@ -116,7 +116,7 @@ def _measure_in_parts(cfg: DictConfig, end: float) -> Estimate:
     whole = Part(len(first.label), first.tokens.shape[-1])
 
     def step(part: Part) -> float:
-        return bench.bare_step(module, optimizer, part.of(next(batches)), precision).total
+        return harness_step.bare_step(module, optimizer, part.of(next(batches)), precision).total
 
     try:
         part = Part(1, min(FIRST_POSITIONS, whole.positions))
@@ -220,20 +220,20 @@ def growth_of_work(lengths: Sequence[int], work: Sequence[float], length: int) -
 
 def count_step_flops(cfg: DictConfig) -> int:
     """Count the FLOPs (of matrix products and Fourier transforms) of a training step, on sequences of full length."""
-    from lra.training.cost import harness_step as bench
+    from lra.training.cost import harness_step
     from lra.training.cost.counting import count_work
 
     module, cpu = build_module(cfg).train(), torch.device("cpu")
     optimizer, example = module.make_optimizer(), _full_batch(cfg, 1, cpu)
-    return count_work(lambda: bench.bare_step(module, optimizer, example)).flops * int(cfg.recipe.batch_size)
+    return count_work(lambda: harness_step.bare_step(module, optimizer, example)).flops * int(cfg.recipe.batch_size)
 
 
 def batches_to_measure(cfg: DictConfig, device: torch.device) -> Iterator[Batch]:
     """Yield training batches of the task's own data, or batches of full length if it is not prepared."""
-    from lra.training.cost import harness_step as bench
+    from lra.training.cost import harness_step
 
     if is_prepared(cfg):
-        return bench.batches_of(build_datamodule(cfg), device)
+        return harness_step.batches_of(build_datamodule(cfg), device)
     return itertools.repeat(_full_batch(cfg, cfg.recipe.batch_size // batch_parts(cfg), device))
 
 

@@ -14,10 +14,10 @@ from lra.base.text import visible
 from lra.runs.groups import PUBLISHED, group_file
 from lra.runs.schema import Record
 from lra.settings.wandb_mode import logs_to_wandb
-from lra.tables.conditions import provenance_notes, task_title
 from lra.tables.grid.cell import METHOD
 from lra.tables.grid.other_records import all_there, left_out
 from lra.tables.grid.run_set import RunSet
+from lra.tables.notes_on_runs import provenance_notes, task_title
 from lra.terminal.console import make_console, out_path
 from lra.terminal.fit_table import print_prose, print_text_table
 from lra.terminal.text_table import TextTable

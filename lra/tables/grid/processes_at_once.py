@@ -18,7 +18,7 @@ from lra.base.processes import Child, python_module, stop
 from lra.base.text import size_text
 from lra.from_config import build_module, machine_and_loggers
 from lra.settings.compose import load_config
-from lra.settings.devices import batch_parts
+from lra.settings.processes_and_parts import batch_parts
 from lra.tables.grid.cell import Cell
 from lra.tables.grid.estimate import Estimate, batches_to_measure, print_as_child
 from lra.tables.grid.gpu_places import gpu_groups_for

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from lra.runs.collection import Collection, finished_at
 from lra.runs.schema import Record
-from lra.tables.conditions import by_protocol_and_size
+from lra.tables.notes_on_runs import by_protocol_and_size
 from lra.tables.report.run_lines import RUN_COLUMNS, diagnosis_links, run_lines
 from lra.tables.report.samples import Sample
 from lra.tables.report.sections import report_sections

@@ -12,7 +12,7 @@ from lra.runs.files import DIAGNOSIS_PAGE, RESULT
 from lra.runs.published_numbers import in_benchmark_order
 from lra.runs.reference_curves import place_of
 from lra.runs.schema import Record
-from lra.tables.conditions import ProtocolAndSize
+from lra.tables.notes_on_runs import ProtocolAndSize
 from lra.tables.report.summary import CellKey
 from lra.tables.variants import group_by_variant
 

@@ -7,11 +7,11 @@ from lra.runs.published_numbers import in_benchmark_order, paper_attention
 from lra.runs.schema import Record
 from lra.tables.attention_sweep import SWEEPS, sweep_points, sweep_table
 from lra.tables.comparison import baseline_row, comparison_table, contenders, rows_of
-from lra.tables.conditions import ProtocolAndSize, protocol_steps_and_size, provenance_notes
 from lra.tables.dev_curves import dev_curves
 from lra.tables.figures.attention_sweep import plot_sweep
 from lra.tables.figures.comparison import plot_pareto
 from lra.tables.figures.dev_curves import plot_curves
+from lra.tables.notes_on_runs import ProtocolAndSize, protocol_steps_and_size, provenance_notes
 from lra.tables.variants import group_by_variant
 from lra.terminal.html_page import Part, Section, svg
 from lra.terminal.text_table import TextTable

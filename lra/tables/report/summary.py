@@ -10,7 +10,7 @@ from lra.runs.published_numbers import in_benchmark_order
 from lra.runs.schema import Record
 from lra.tables.accuracy_table import accuracy_table, size_and_hours
 from lra.tables.cells import TRIED, Row, TableCell, central_values, indices_of_best, make_rows
-from lra.tables.conditions import ProtocolAndSize, without_stand_ins
+from lra.tables.notes_on_runs import ProtocolAndSize, without_stand_ins
 
 AVERAGE, PARAMETERS, HOURS = "average", "parameters", "hours"  # columns behind those of the tasks, as TRIED is
 

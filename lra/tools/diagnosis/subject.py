@@ -18,8 +18,8 @@ from lra.from_config.store import ensure_store
 from lra.runs.files import BEST, find_run
 from lra.runs.schema import NYSTROM
 from lra.settings.compose import without_descriptions
-from lra.settings.devices import use_one_device
 from lra.settings.method import method_name, mixes_by_attention
+from lra.settings.processes_and_parts import use_one_device
 from lra.settings.stored_config import read_trained_config
 from lra.tools.diagnosis.swap import Variants
 from lra.types import Batch, UserError

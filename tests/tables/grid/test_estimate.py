@@ -13,8 +13,7 @@ from lra.settings.compose import load_config
 from lra.tables.grid import estimate
 from lra.tables.grid.estimate import Estimate, Part, _examples, batches_to_measure, growth_of_work, largest_part_in_time
 from lra.training import memory as training_memory
-from lra.training.cost import counting
-from lra.training.cost import harness_step as bench
+from lra.training.cost import counting, harness_step
 
 
 class Seconds(NamedTuple):
@@ -99,7 +98,7 @@ def test_without_a_bound_in_time_the_whole_batch_is_measured():
 
 def test_a_part_is_the_first_examples_and_positions_of_a_batch():
     whole = torch.arange(2 * 3 * 4).reshape(2, 3, 4)
-    cut = Part(1, 2).of(bench.Batch(whole, whole > 0, torch.tensor([5, 6])))
+    cut = Part(1, 2).of(harness_step.Batch(whole, whole > 0, torch.tensor([5, 6])))
     assert cut.tokens.tolist() == [[[0, 1], [4, 5], [8, 9]]]
     assert cut.valid.tolist() == [[[False, True], [True, True], [True, True]]]
     assert cut.label.tolist() == [5]
@@ -117,7 +116,9 @@ def test_work_grows_as_the_quadratic_function_through_what_was_counted():
 def test_a_part_of_a_batch_is_scaled_to_the_whole_step(data_dir, monkeypatch):
     """A batch of 32 in four parts; of a part of eight examples one is measured, in which a step takes 1,000 s."""
     clock, memory = iter([10.0, 13.0]), iter([100.0, 150.0])
-    monkeypatch.setattr(bench, "bare_step", lambda _model, _optimizer, batch, _: Seconds(1000.0 * len(batch.tokens)))
+    monkeypatch.setattr(
+        harness_step, "bare_step", lambda _model, _optimizer, batch, _: Seconds(1000.0 * len(batch.tokens))
+    )
     monkeypatch.setattr(counting, "synchronized_seconds", lambda _: next(clock))
     monkeypatch.setattr(training_memory, "peak_memory_bytes", lambda _: next(memory))
     monkeypatch.setattr(estimate, "FIRST_POSITIONS", 256)
@@ -138,7 +139,7 @@ def test_work_that_was_counted_on_short_sequences_says_what_long_ones_need(atten
     optimizer, (batch,) = module.make_optimizer(), islice(batches_to_measure(cfg, torch.device("cpu")), 1)
 
     def flops(positions):
-        step = partial(bench.bare_step, module, optimizer, Part(1, positions).of(batch))
+        step = partial(harness_step.bare_step, module, optimizer, Part(1, positions).of(batch))
         return counting.count_work(step).flops
 
     lengths = (128, 256, 512)

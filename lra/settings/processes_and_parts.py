@@ -1,4 +1,4 @@
-"""Devices and processes of a run, and the parts of its batch."""
+"""How many processes a run has, and how many parts its batch has; `lra/training/machine.py` chooses the devices."""
 
 from omegaconf import DictConfig
 
