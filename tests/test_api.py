@@ -1,10 +1,12 @@
 """`import lra` gives what a notebook needs, and imports no more than what is used."""
 
+import ast
 import doctest
 import json
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -172,3 +174,9 @@ def test_the_examples_in_docstrings_run(run_folder, module):
     results = doctest.testmod(module, optionflags=doctest.ELLIPSIS)
     assert results.attempted >= 3
     assert results.failed == 0
+
+
+def test_the_stub_has_the_types_of_what_the_package_gives_and_of_nothing_else():
+    stub = ast.parse(Path(lra.__file__).with_suffix(".pyi").read_text())
+    imported = [alias.name for node in stub.body if isinstance(node, ast.ImportFrom) for alias in node.names]
+    assert sorted(imported) == sorted(lra.__all__)
