@@ -24,7 +24,8 @@ from lra.runs.files import BEST, CURVE, METRICS, WANDB_ID, WANDB_POINTS
 from lra.training.curves import COLUMNS, read_curves
 from lra.training.ranks import set_rank_zero
 from lra.training.wandb_limits import SET_BY_LRA
-from lra.training.wandb_server_and_files import SentPoints, begin_online
+from lra.training.wandb_points import SentPoints
+from lra.training.wandb_server import begin_online
 from lra.training.wandb_session import session_settings, warn_of_current_folder
 from lra.types import UserError
 

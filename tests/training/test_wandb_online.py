@@ -104,7 +104,7 @@ def test_a_server_that_cannot_begin_the_run_is_one_line(data_dir, tmp_path, help
 
 def test_a_proxy_is_gone_through(monkeypatch, helpless_server):
     wandb = pytest.importorskip("wandb")
-    from lra.training.wandb_server_and_files import server_problem
+    from lra.training.wandb_server import server_problem
 
     url, asked = helpless_server
     monkeypatch.setenv("http_proxy", url)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from lra.training.wandb_server_and_files import SentPoints
+from lra.training.wandb_points import SentPoints
 from lra.types import UserError
 
 
