@@ -131,7 +131,7 @@ def wandb_run(cfg: DictConfig, folder: Path, console: Console, *, name: str, **s
     The settings are those of `wandb_arguments`.
     """
     from lra.training.loggers import finish_wandb, start_wandb  # slow: imports Lightning
-    from lra.training.wandb_server_and_files import sync_command
+    from lra.training.wandb_server import sync_command
 
     arguments = wandb_arguments(cfg, name=name, **settings)
     check_loggers(cfg)

@@ -116,7 +116,7 @@ def _compose(
         with open_dict(cfg):
             del cfg["hydra"]
         return cfg
-    return _composed(name, overrides)
+    return _composed_by_hydra(name, overrides)
 
 
 def without_defaults(path: Path) -> DictConfig | None:
@@ -125,7 +125,7 @@ def without_defaults(path: Path) -> DictConfig | None:
     return content if isinstance(content, DictConfig) and "defaults" not in content else None
 
 
-def _composed(name: str, overrides: tuple[str, ...]) -> DictConfig:
+def _composed_by_hydra(name: str, overrides: tuple[str, ...]) -> DictConfig:
     """Let Hydra compose.
 
     Hydra keeps one global state. Inside a running command, that state is saved before and restored after.

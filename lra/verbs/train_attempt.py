@@ -184,11 +184,9 @@ def _fit_and_test(
     if resume_step:
         console.print(f"Going on from step {resume_step:,}.")
     failed, record = False, None
-    loggers = (
-        machine_and_loggers.build_loggers(cfg, folder, _curve_logger(folder, resume_step, console))
-        if is_first_rank
-        else []
-    )
+    loggers = []
+    if is_first_rank:
+        loggers = machine_and_loggers.build_loggers(cfg, folder, _curve_logger(folder, resume_step, console))
     begin()
     try:
         complete = training.fit(

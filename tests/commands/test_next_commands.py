@@ -9,7 +9,7 @@ import pytest
 from lra.base.printed_commands import shell_command, typed_arguments
 from lra.cli import main
 from lra.training.ranks import check_launch
-from lra.training.wandb_server_and_files import sync_command
+from lra.training.wandb_server import sync_command
 from lra.types import UserError
 from lra.verbs.train_summary import verdict
 from tests.tables.records import make_record

@@ -80,11 +80,11 @@ def summary_table(
     for group, rows in rows_by_group.items():
         best = {task: indices_of_best(central_values(rows, task)) for task in tasks}
         groups[group] = []
-        for place, row in enumerate(rows):
+        for index, row in enumerate(rows):
             cells = []
             for task in tasks:
                 link = links.get(CellKey(group, row.name, task), "")
-                cells.append(_task_cell(row.cells[task], reference, is_best=place in best[task], link=link))
+                cells.append(_task_cell(row.cells[task], reference, is_best=index in best[task], link=link))
             texts = _last_texts(row)
             cells += [SummaryCell(text=texts[column]) for column in last_columns]
             groups[group].append(SummaryRow(row.name, cells))

@@ -40,7 +40,7 @@ from lra.settings.overrides import check_overrides
 from lra.settings.unknown_option import nearest
 from lra.settings.wandb_mode import wandb_mode
 from lra.terminal.console import make_console
-from lra.training.wandb_server_and_files import server_problem
+from lra.training.wandb_server import server_problem
 from lra.types import UserError
 
 NEEDED_PACKAGES = ("torch", "pytorch-lightning", "torchmetrics", "hydra-core", "numpy")
