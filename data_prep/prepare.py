@@ -36,6 +36,7 @@ from lra.base.files import delete_temporary, replaced_folder, restore_folder, un
 from lra.base.paths import source_dirs
 from lra.base.printed_commands import override
 from lra.data.manifest import MANIFEST, read_manifest
+from lra.data.prepare_again import size_of_store
 from lra.data.same_request import SOURCE_KEYWORDS, check_request
 from lra.data.source_content import content_of
 from lra.data.writer import Example, store_lock, write_store
@@ -68,7 +69,7 @@ def prepare(
 
     Args:
         settings, source, verify: see `Request`.
-        folder: the store's folder, `…/stores/<task>/<size>`.
+        folder: the store's folder, `…/stores/<task>/<size>`; of a probe `…/<size>-<hash of its data settings>`.
         open_source: function that opens the task's source.
         version: version of the task's dataset.
         force: whether an existing store is made again.
@@ -88,12 +89,12 @@ def prepare(
             return dict(manifest)
         started = time.monotonic()
         with progress(console) as bar, unfinished_dataset(folder) as unfinished:
-            task = bar.add_task(f"{spec.name} size={folder.name}: read the source", total=None)
+            task = bar.add_task(f"{spec.name} size={size_of_store(folder)}: read the source", total=None)
             request = Request(
                 spec=spec,
                 settings=settings,
                 source=source,
-                size=folder.name,
+                size=size_of_store(folder),
                 verify=verify,
                 folders=source_dirs(),
                 scratch=unfinished,

@@ -10,11 +10,16 @@ STORES = "stores"  # the folder of all stores in the data folder
 KEPT = ("protocol", "protocol.", "task.", "paths.data", "source", "verify")
 
 
+def size_of_store(folder: Path) -> str:
+    """Return the size in the name of a store's folder, `full`, or `full-1a2b3c4d` with a hash of `data` settings."""
+    return folder.name.partition("-")[0]
+
+
 def prepare_command(folder: Path, *changes: str) -> str:
     """Write the command that makes the store in `folder`, whichever verb was typed.
 
     Args:
-        folder: the store's folder, `…/stores/<task>/<size>`.
+        folder: the store's folder, `…/stores/<task>/<size>`; of a probe `…/<size>-<hash of its data settings>`.
         changes: overrides in place of typed ones of the same key, or in addition.
     """
     changed = set(map(key_of, changes))
@@ -22,7 +27,7 @@ def prepare_command(folder: Path, *changes: str) -> str:
     stores, named = folder.parent.parent, {*changed, *map(key_of, kept)}
     if stores.name == STORES and "paths.data" not in named and stores.parent.resolve() != data_dir().resolve():
         kept.append(override("paths.data", stores.parent))
-    wanted = (override("task", folder.parent.name), override("size", folder.name))
+    wanted = (override("task", folder.parent.name), override("size", size_of_store(folder)))
     return command("prepare", *wanted, *typed_config_dirs(), *kept, *changes)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from lra.base.files import sha256
 from lra.base.printed_commands import override, typed_overrides
 from lra.data.manifest import MANIFEST, Manifest
-from lra.data.prepare_again import prepare_command
+from lra.data.prepare_again import prepare_command, size_of_store
 from lra.data.source_content import holds_the_same, is_a_part
 from lra.types import UserError
 
@@ -35,7 +35,7 @@ def check_request(manifest: Manifest, folder: Path, settings: dict[str, Any], so
     changes = []
     if not typed_overrides(*SETTLING):  # such as in a stored configuration
         set_now = {key: now[key] for key in different if key != "version" and isinstance(now.get(key), PLAIN)}
-        changes = [override(f"task.sizes.{folder.name}.{key}", value) for key, value in set_now.items()]
+        changes = [override(f"task.sizes.{size_of_store(folder)}.{key}", value) for key, value in set_now.items()]
     if source != AUTO:
         changes.append(override("source", source))
     remedy = f"to replace it: {prepare_command(folder, *changes, override('force', True))}"

@@ -23,7 +23,7 @@ from lra.base.paths import (
     runs_dir,
     users_conf_files,
 )
-from lra.settings.protocol_files import model_name, options_name, recipe_name
+from lra.settings.protocol_files import model_name, options_name, recipe_name, short_options_name
 from lra.settings.run_folder import run_dir
 from lra.settings.wandb_mode import wandb_mode
 
@@ -35,10 +35,13 @@ RESOLVERS: dict[str, Callable[..., str]] = {  # what `${lra.NAME:…}` of a conf
     "recipe": recipe_name,
     "model": model_name,
     "options": options_name,
+    "short_options": short_options_name,
     "wandb_mode": wandb_mode,
 }
 for _name, _function in RESOLVERS.items():
     OmegaConf.register_new_resolver(f"lra.{_name}", _function, replace=True)
+
+OF_A_SEARCH = ("search", "budget")  # keys beside what a sweep's file varies
 
 
 class OwnFolders(SearchPathPlugin):
@@ -152,6 +155,15 @@ def without_descriptions(cfg: DictConfig) -> DictConfig:
 
 def sweep_params(sweep: str) -> dict[str, str]:
     """What `conf/sweep/NAME.yaml` varies: each key with its values, as they would be typed."""
+    return {key: values for key, values in _sweep_file(sweep).items() if key not in OF_A_SEARCH}
+
+
+def search_of_sweep(sweep: str) -> dict[str, str]:
+    """The search that `conf/sweep/NAME.yaml` brings: the name of its file (`search`), and its `budget`; or nothing."""
+    return {key: value for key, value in _sweep_file(sweep).items() if key in OF_A_SEARCH}
+
+
+def _sweep_file(sweep: str) -> dict[str, str]:
     path = next(path for folder in conf_dirs() if (path := folder / "sweep" / f"{sweep}.yaml").is_file())
     file = without_defaults(path)
     if file is None or "${" in OmegaConf.to_yaml(file):

@@ -18,6 +18,8 @@ from lra.settings.added_keys import INSTEAD
 from lra.settings.compose import CONF
 from lra.settings.option_groups import CLOSED, GROUPS, IMAGES, OF_IMAGES, PARAMETER_GROUP, PARAMETER_GROUPS
 
+GIVEN_TO_PROBES = ("rng", "count", "length", "training")  # arguments of a probe's function that are no settings
+
 
 class Options(NamedTuple):
     """The options of a group.
@@ -49,6 +51,8 @@ def group_options(cfg: DictConfig, group: str, *, classes: bool = True, verb: st
     task = OmegaConf.select(cfg, "task.name") if group in ("task", "task.data") else None
     if task in OF_IMAGES:
         declared = {**declared, **IMAGES}
+    if group == "task.data":
+        declared = {**declared, **_of_probe(cfg)}
     if group == "trainer" and {*cfg.get(group, ())} - {*declared}:
         kinds, owner = trainers_own(), "the trainer"
     if verb and not group:
@@ -61,6 +65,13 @@ def group_options(cfg: DictConfig, group: str, *, classes: bool = True, verb: st
     if group == "recipe.optimizer" and owner:  # the declaration has ranges of options that not all optimizers take
         declared = {name: kind for name, kind in declared.items() if name in kinds}
     return Options({**kinds, **declared}, owner)
+
+
+def _of_probe(cfg: DictConfig) -> Mapping[str, object]:
+    """Collect the `data` settings that the function of a probe takes by name; another task has none."""
+    function = class_of(cfg, "task.open_source.generate")
+    kinds = declared_by_class(function).kinds if function else {}
+    return {name: kind for name, kind in kinds.items() if name not in GIVEN_TO_PROBES}
 
 
 def class_of(cfg: DictConfig, group: str) -> str | None:

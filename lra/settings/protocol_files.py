@@ -1,13 +1,14 @@
-"""Which recipe, model and options of a mixer a protocol chooses for a task: those of its own folders first."""
+"""Which recipe, model and options of a method belong to a task: those of the protocol's own folders first."""
 
 from collections.abc import Sequence
 
 from lra.base.paths import conf_dirs
+from lra.settings.probes import probe_named
 from lra.types import UserError
 
 
 def recipe_name(task: str, size: str, protocol: str) -> str:
-    """Name the recipe of a task: `conf/recipe/TASK_SIZE.yaml`, else `TASK.yaml`, else `default.yaml`.
+    """Name the recipe of a task: `conf/recipe/TASK_SIZE.yaml`, else `TASK.yaml`, else `default.yaml` (`probe.yaml`).
 
     Those of the protocol's own folder, `conf/recipe/PROTOCOL`, come first.
 
@@ -24,7 +25,7 @@ def recipe_name(task: str, size: str, protocol: str) -> str:
             value=task,
             right=sized,
         )
-    names = (f"{task}_{size}", task, "default")
+    names = (f"{task}_{size}", task, "probe" if probe_named(task) else "default")
     return first_file("recipe", (*(f"{protocol}/{name}" for name in names), *names))
 
 
@@ -44,6 +45,14 @@ def options_name(mixer: str, task: str, size: str, protocol: str) -> str:
     `MIXER_TASK.yaml`, which need not be there.
     """
     return first_file("protocol", [f"{protocol}/{mixer}_{name}" for name in (f"{task}_{size}", task)])
+
+
+def short_options_name(attention: str, task: str) -> str:
+    """Name an attention's options for short sequences, `conf/attention/short_sequences/NAME.yaml`, if a task has them.
+
+    The file need not be there. Probes have them: at their lengths, 64 landmarks or a window of 256 would be exact.
+    """
+    return attention if probe_named(task) else "of_no_other_task"
 
 
 def first_file(group: str, names: Sequence[str]) -> str:

@@ -5,15 +5,24 @@ from pathlib import Path
 from omegaconf import DictConfig
 
 from lra.base.files import checked_name
+from lra.base.settings_hash import hash_of
+from lra.data.prepare_again import STORES
 from lra.runs.files import run_folder
 from lra.runs.record import NAMED
 from lra.settings.hashed_settings import config_hash
 from lra.settings.method import method_name
+from lra.settings.plain_values import plain
+from lra.settings.probes import is_probe
 
 
 def store_dir(cfg: DictConfig) -> Path:
-    """Folder of the task's prepared store."""
-    return Path(cfg.paths.data, "stores", cfg.task.name, cfg.size.name)
+    """Folder of the task's prepared store.
+
+    A probe has a store for each of its `data` settings, so that runs with several numbers of pairs, for example, do not
+    stand in each other's way.
+    """
+    drawn = f"-{hash_of(plain(cfg.task.data))}" if is_probe(cfg.task) else ""
+    return Path(cfg.paths.data, STORES, cfg.task.name, f"{cfg.size.name}{drawn}")
 
 
 def run_dir(cfg: DictConfig) -> Path:

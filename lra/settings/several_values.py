@@ -10,6 +10,7 @@ from lra.settings.compose import sweep_params
 from lra.settings.method import ATTENTION
 
 ALL = "all"  # in place of a name: every name of the group
+METHODS = (f"{ATTENTION}=", "mixer=", "model=")
 
 
 def one_by_one(override: str) -> list[str]:
@@ -24,8 +25,11 @@ def one_by_one(override: str) -> list[str]:
 def spell_out_all(sweep: str, overrides: Sequence[str]) -> list[str]:
     """Replace `task=all`, `attention=all` and `mixer=all` by all names: first those of the sweep's file, in its order.
 
-    `attention=all` is every attention and, unless mixers are typed too, every other mixer.
+    `attention=all` is every attention and, unless mixers are typed too, every other mixer. The sweep's file may say it
+    too; an attention or a mixer that is typed takes its place.
     """
+    if sweep_params(sweep).get(ATTENTION) == ALL and not any(text.startswith(METHODS) for text in overrides):
+        overrides = [*overrides, f"{ATTENTION}={ALL}"]
     asked = [group for group in ("task", ATTENTION, "mixer") if f"{group}={ALL}" in overrides]
     others = [override for override in overrides if override not in {f"{group}={ALL}" for group in asked}]
     if ATTENTION in asked and not any(override.startswith("mixer=") for override in overrides):
@@ -36,7 +40,7 @@ def spell_out_all(sweep: str, overrides: Sequence[str]) -> list[str]:
 def _all_names(sweep: str, group: str) -> list[str]:
     """Names of a group's choices; self-attention is no mixer among them: it stands for the attentions."""
     first = sweep_params(sweep).get(group, "").split(",")
-    return [name for name in dict.fromkeys([*first, *conf_names(group)]) if name and name != ATTENTION]
+    return [name for name in dict.fromkeys([*first, *conf_names(group)]) if name not in ("", ALL, ATTENTION)]
 
 
 def varied_and_fixed(sweep: str, overrides: Sequence[str]) -> tuple[dict[str, str], list[str]]:

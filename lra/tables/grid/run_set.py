@@ -19,7 +19,7 @@ from lra.runs.published_numbers import REFERENCES
 from lra.runs.schema import Record
 from lra.settings.application import ONE_RUN_FLAGS
 from lra.settings.check import check_config
-from lra.settings.compose import load_config
+from lra.settings.compose import load_config, search_of_sweep
 from lra.settings.group_to_read import no_records, typed_text, with_group_found
 from lra.settings.override_values import read_override, split_by_value
 from lra.settings.overrides import check_overrides
@@ -204,11 +204,11 @@ def read_run_set(verb: str, arguments: Sequence[str], *, swept: str = "", second
         raise UserError(f"{flag} is not needed: several values multiply by themselves, as in seed=0,1,2")
     if flag:
         rest = arguments[arguments.index(flag) :]
-        raise unknown_flag(rest, verb, f"{flag} is no flag of lra {verb}", load_config("train"), _own_names(verb))
+        raise unknown_flag(rest, verb, f"{flag} is no flag of lra {verb}", load_config("train"), own_names(verb))
     has_action = bool(arguments) and "=" not in arguments[0]
     if arguments[:1] in (["plan"], ["run"]):  # what follows imports torch, and composes a configuration for each cell
         make_console().print(f"lra {verb} {arguments[0]}: composing and checking the settings of the runs")
-    typed, of_verb = list(arguments[has_action:]), _own_names(verb)
+    typed, of_verb = list(arguments[has_action:]), own_names(verb)
     launcher = [text for text in typed if text.lstrip("+").startswith(("hydra/", "hydra."))]
     sweep = _values("sweep", typed)  # also a config group
     own = [text for text in typed if text.split("=")[0] in of_verb and not text.startswith("sweep=")]
@@ -231,6 +231,12 @@ def read_run_set(verb: str, arguments: Sequence[str], *, swept: str = "", second
     check_choice("sweep", options.sweep, conf_names("sweep"))
     if options.what == "show":
         others = with_group_found(others)
+    brings_search = options.what in ACTIONS and uses_own_search(options, others)
+    if brings_search:
+        brought = search_of_sweep(options.sweep)
+        options.search = brought["search"]
+        options.budget = options.budget if _values("budget", own) else int(brought["budget"])
+        others.append(TUNED)
     tuned = TUNED in others and "search" in options
     if tuned:
         others.remove(TUNED)
@@ -243,7 +249,7 @@ def read_run_set(verb: str, arguments: Sequence[str], *, swept: str = "", second
     if verb == "tune":
         overrides.append(f"budget={options.budget}")
     elif tuned:
-        if not _values("run_group", overrides):
+        if not brings_search and not _values("run_group", overrides):
             group_of_table = load_config("train", [f"sweep={options.sweep}"]).run_group
             overrides.append(f"run_group={group_of_table}_tuned")
         searched = [TUNED, f"search={options.search}", f"budget={options.budget}"]
@@ -268,7 +274,12 @@ def read_run_set(verb: str, arguments: Sequence[str], *, swept: str = "", second
     return run_set
 
 
-def _own_names(verb: str) -> list[str]:
+def uses_own_search(options: DictConfig, overrides: Sequence[str]) -> bool:
+    """Tell whether the cells have what the search of their sweep's file has chosen; not with a recipe that is typed."""
+    return "search" in options and bool(search_of_sweep(options.sweep)) and not _values("recipe", overrides)
+
+
+def own_names(verb: str) -> list[str]:
     """The options of a verb over many runs itself, in addition to those of its runs."""
     return [str(name) for name in load_config(verb)]
 

@@ -38,6 +38,7 @@ from lra.tables.dev_curves import convergence_notes, dev_curves
 from lra.tables.figures.comparison import plot_pareto
 from lra.tables.figures.dev_curves import plot_curves
 from lra.tables.grid.output import Draw, plan_run_or_show, write_task_tables
+from lra.tables.grid.own_search import search_first
 from lra.tables.grid.run_set import RunSet, read_run_set
 from lra.tables.seeds_needed import seeds_note
 from lra.tables.variants import group_by_variant
@@ -49,6 +50,8 @@ SUBCOMMANDS = ("plan", "run", "show")
 
 def main(arguments: Sequence[str]) -> None:
     """Plan, run or show."""
+    if not search_first("compare", arguments, make_console()):
+        return
     run_set = read_run_set("compare", arguments)
     plan_run_or_show(run_set, show)
     if run_set.options.what == "plan":

@@ -11,6 +11,8 @@
   lra table show notes=all                   with every note; without it at most 8 lines below the table
   lra table show reference=skyformer format=latex out=table.tex
   lra table run recipe=tuned task=listops    with the best configurations that lra tune has found (lra tune --help)
+  lra table run sweep=probes workers=2       every method on six small generated tasks, at its best rate; an evening
+  lra table run sweep=probes attention=mine  one method on them: a quarter of an hour
   lra table plan protocol=s4                 S4's table: S4D and attentions in its encoder (conf/sweep/s4_table.yaml)
   lra table show run_group=published         from published records; also the path of a folder or file of records
   lra table run size=tiny recipe.steps=4     a trial of all cells, in minutes
@@ -30,14 +32,17 @@ from rich.console import Console
 
 from lra.tables.accuracy_table import accuracy_table
 from lra.tables.grid.output import left_out_notes, no_record_notes, plan_run_or_show, says_what_is_there, write_table
+from lra.tables.grid.own_search import search_first
 from lra.tables.grid.run_set import RunSet, read_run_set
+from lra.terminal.console import make_console
 
 SUBCOMMANDS = ("plan", "run", "show")
 
 
 def main(arguments: Sequence[str]) -> None:
     """Plan, run or show."""
-    plan_run_or_show(read_run_set("table", arguments), show)
+    if search_first("table", arguments, make_console()):
+        plan_run_or_show(read_run_set("table", arguments), show)
 
 
 def show(run_set: RunSet, console: Console) -> None:

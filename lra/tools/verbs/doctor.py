@@ -32,6 +32,7 @@ from lra.base.printed_commands import (
 )
 from lra.base.text import size_text, visible
 from lra.data.manifest import MANIFEST, read_manifest
+from lra.data.prepare_again import STORES, size_of_store
 from lra.from_config.store import data_found, how_to_get_data
 from lra.settings.check import check_config
 from lra.settings.compose import default_choice, load_config
@@ -156,8 +157,8 @@ def _data_of(tasks: Sequence[str], size: str, data: Path) -> Iterator[Fact]:
     """Yield of each task which forms of its data lie here, or how it can be had, and each prepared size."""
     forms = data_found()
     for task in tasks:
-        stores = sorted(path.parent for path in (data / "stores" / task).glob(f"*/{MANIFEST}"))
-        is_prepared = size in (folder.name for folder in stores)
+        stores = sorted(path.parent for path in (data / STORES / task).glob(f"*/{MANIFEST}"))
+        is_prepared = size in map(size_of_store, stores)
         prepare = command(
             "prepare",
             *typed_config_dirs(),
@@ -193,7 +194,7 @@ def _store(folder: Path) -> Fact:
     except UserError as error:
         return Fact("wrong", what, str(error))
     counts = " / ".join(f"{split['count']:,}" for split in manifest["splits"].values())
-    return Fact("ok", what, f"size={folder.name}  {counts}  {manifest['origin']}")
+    return Fact("ok", what, f"size={size_of_store(folder)}  {counts}  {manifest['origin']}")
 
 
 def _folder(holds: str, variable: str, folder: Path) -> Fact:

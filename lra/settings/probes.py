@@ -1,0 +1,16 @@
+"""What sets a probe apart from other tasks: its data is drawn by a function that its YAML file names."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from lra.base.paths import conf_names, read_choice
+
+
+def is_probe(task: Mapping[str, Any]) -> bool:
+    """Tell whether a task, with the settings of its file, is a probe: `open_source` has a function `generate`."""
+    return "generate" in (task.get("open_source") or {})
+
+
+def probe_named(task: str) -> bool:
+    """Tell whether `task=TASK` is there and is a probe."""
+    return task in conf_names("task") and is_probe(read_choice("task", task))

@@ -1,0 +1,62 @@
+"""The search that a sweep's file brings: `lra table run` runs its trials first, then the cells with what was chosen."""
+
+from collections.abc import Sequence
+
+from rich.console import Console
+
+from lra.base.paths import conf_names
+from lra.base.printed_commands import key_of
+from lra.settings.compose import load_config, search_of_sweep, sweep_params
+from lra.settings.several_values import spell_out_all
+from lra.tables.grid.run_set import own_names, read_run_set, uses_own_search
+
+KEPT = ("workers", "workers_per_device", "budget")  # options of the verb that the search takes too
+OF_THE_TABLE = ("sweep", "seed", "run_group")  # the search has its own
+
+
+def search_first(verb: str, arguments: Sequence[str], console: Console) -> bool:
+    """Run, or plan, the trials that a sweep's file brings, where `run` or `plan` was typed and some have not ended.
+
+    Returns:
+        Whether the cells themselves can follow: all trials have ended, or there is no such search.
+    """
+    typed = _arguments_of_search(verb, arguments)
+    if typed is None:
+        return True
+    action, *_ = arguments
+    run_set = read_run_set("tune", typed)
+    left = [cell for cell in run_set.cells if not cell.ended]
+    if not left:
+        return True
+    budget, kinds = run_set.options.budget, {cell.without_point for cell in run_set.cells}
+    console.print(
+        f"first the search: {budget} trials for each of {len(kinds)} methods and tasks, the same points for all"
+        f" ({run_set.options.sweep}); {len(left)} are left"
+    )
+    if action == "plan":
+        from lra.tables.grid.plan import print_plan
+
+        print_plan(console, run_set)
+        console.print(f"then the cells, whose steps take as long; lra {verb} run does both")
+        return False
+    run_set.run(console)
+    console.print("\nthe search is over; now the cells with the best rate of each")
+    return True
+
+
+def _arguments_of_search(verb: str, arguments: Sequence[str]) -> list[str] | None:
+    """Make the arguments of `lra tune` for the search of what was typed; None: there is none, or nothing is to run."""
+    if arguments[:1] not in (["plan"], ["run"]):
+        return None
+    action, *typed = arguments
+    options = load_config(verb)
+    options.sweep = next((text.removeprefix("sweep=") for text in typed if text.startswith("sweep=")), options.sweep)
+    if options.sweep not in conf_names("sweep") or not uses_own_search(options, typed):
+        return None  # what is wrong with a name is said when it is read
+    brought, others_own = search_of_sweep(options.sweep), {*own_names(verb)} - {*KEPT}
+    kept = [text for text in typed if key_of(text) not in {*OF_THE_TABLE, *others_own}]
+    if not any(text.startswith("budget=") for text in kept):
+        kept.append(f"budget={brought['budget']}")
+    if not any(text.startswith("task=") for text in kept):
+        kept.append(f"task={sweep_params(options.sweep)['task']}")
+    return [action, f"sweep={brought['search']}", *spell_out_all(options.sweep, kept)]
