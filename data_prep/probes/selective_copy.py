@@ -10,6 +10,7 @@ import numpy as np
 
 from data_prep.probes.drawn import Drawn
 from lra.base.option_types import Count
+from lra.types import UserError
 
 
 def selective_copy(
@@ -36,6 +37,9 @@ def selective_copy(
         queries: positions with the query, the last ones.
     """
     before = length - queries
+    if marked > before:
+        line = f"task.data.marked={marked} is more than the {before} positions before the query"
+        raise UserError(line, kind="contradiction", key="task.data.marked", value=marked, right=before)
     number_N = rng.integers(1, marked + 1, count) if training else np.full(count, marked)
     value_NL = rng.integers(0, values, (count, before))
     rank_NL = np.argsort(np.argsort(rng.random((count, before)), axis=1), axis=1)

@@ -1,4 +1,4 @@
-"""The benchmark's data for TFDS: importing this module registers `lra` with its configurations.
+"""The data of the benchmark, and of probes, for TFDS: importing this module registers `lra` with its configurations.
 
   import lra.from_config.datasets
   import tensorflow_datasets as tfds
@@ -20,13 +20,15 @@ from data_prep.builder import RowsBuilder, RowWriter
 from data_prep.image.source import Image
 from data_prep.listops.source import Listops
 from data_prep.pathfinder.source import Pathfinder
+from data_prep.probes.source import Probe
 from data_prep.retrieval.source import Retrieval
 from data_prep.source import Request
 from data_prep.text.source import Text
-from lra.base.paths import source_dirs
+from lra.base.paths import conf_names, source_dirs
 from lra.from_config import build_source, build_spec
 from lra.settings.compose import load_config
 from lra.settings.plain_values import plain
+from lra.settings.probes import probe_named
 
 DATASETS: dict[str, type[RowsBuilder]] = {
     "listops": Listops,
@@ -35,6 +37,7 @@ DATASETS: dict[str, type[RowsBuilder]] = {
     "image": Image,
     "pathfinder": Pathfinder,
     "pathx": Pathfinder,
+    **dict.fromkeys(filter(probe_named, conf_names("task")), Probe),
 }
 FULL = "full"
 ARRAY_RECORD = tfds.core.FileFormat.ARRAY_RECORD

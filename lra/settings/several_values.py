@@ -8,6 +8,7 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from lra.base.paths import conf_names
 from lra.settings.compose import sweep_params
 from lra.settings.method import ATTENTION
+from lra.settings.probes import probe_named
 
 ALL = "all"  # in place of a name: every name of the group
 METHODS = (f"{ATTENTION}=", "mixer=", "model=")
@@ -38,9 +39,15 @@ def spell_out_all(sweep: str, overrides: Sequence[str]) -> list[str]:
 
 
 def _all_names(sweep: str, group: str) -> list[str]:
-    """Names of a group's choices; self-attention is no mixer among them: it stands for the attentions."""
+    """Names of a group's choices; self-attention is no mixer among them: it stands for the attentions.
+
+    Of tasks those of the sweep's kind, probes or others: no table has both.
+    """
     first = sweep_params(sweep).get(group, "").split(",")
-    return [name for name in dict.fromkeys([*first, *conf_names(group)]) if name not in ("", ALL, ATTENTION)]
+    names = conf_names(group)
+    if group == "task":
+        names = [name for name in names if probe_named(name) is probe_named(first[0])]
+    return [name for name in dict.fromkeys([*first, *names]) if name not in ("", ALL, ATTENTION)]
 
 
 def varied_and_fixed(sweep: str, overrides: Sequence[str]) -> tuple[dict[str, str], list[str]]:

@@ -133,11 +133,12 @@ def _details(records: list[Record], rows: list[Row], reference: str) -> list[str
     part = "; a row with limit_test_batches: so many batches, or that fraction of them, alone" if limited else ""
     on_test = any(record["settings"]["task"].get("dev_split") == "test" for record in records)
     dev = "; Text's dev split is its test split" if on_test else ""
+    average = "average: complete rows only. " if set(TASKS) <= set(tasks) else ""
     details = [
         f"Tested: every test example{part}, with the best checkpoint by dev accuracy{dev}.",
         f"precision {', '.join(precisions(records))}{released};"
         f" device {', '.join(sorted({record['cost']['device'] for record in records}))}.",
-        "average: complete rows only. hours: training time (fastest seed), all tasks together.",
+        f"{average}hours: training time (fastest seed), all tasks together.",
         *unrecorded_notes(records),
     ]
     cells = [
@@ -148,7 +149,7 @@ def _details(records: list[Record], rows: list[Row], reference: str) -> list[str
     ]
     if cells:
         details.append(f"Seeds that did not converge: {'; '.join(cells)}. Converged: {convergence_rule(records)}.")
-    if {record["identity"]["size"] for record in records} != {"full"}:
+    if {record["identity"]["size"] for record in records} != {"full"} or not set(tasks) & set(TASKS):
         details += _statistics_notes(records, reference)
     return details
 

@@ -12,6 +12,7 @@ from lra.base.text import MISSING
 from lra.data.manifest import MANIFEST, SPLITS, read_manifest
 from lra.runs.flat_settings import value_text
 from lra.settings.method import ATTENTION
+from lra.settings.probes import is_probe
 from lra.settings.run_folder import store_dir
 from lra.terminal.console import make_console
 from lra.terminal.fit_table import print_prose, print_text_table
@@ -60,16 +61,22 @@ def _method_row(group: str, name: str, file: dict[str, Any]) -> list[str]:
 
 
 def show_tasks(size: str, data: Path) -> None:
-    """Print each task at a size: what it is, classes, length, examples, whether its data is below `data`, terms."""
-    rows = [_task_row(name, file, size, data) for name, file in choices("task").items()]
-    table = TextTable(
-        title=f"Tasks, size={size}; metric: accuracy over every test example",
-        columns=("task", "classes", "length", "train / dev / test", "data here", "terms", "what"),
-        rows=rows,
-        optional=("what", "terms"),
-        prose=("data here", "terms", "what"),
-    )
-    print_text_table(make_console(), table)
+    """Print each task at a size: what it is, classes, length, examples, whether its data is below `data`, terms.
+
+    Probes have a table of their own.
+    """
+    files, console = choices("task"), make_console()
+    for title, of_probes in (("Tasks", False), ("\nProbes: generated tasks, no part of Long Range Arena", True)):
+        table = TextTable(
+            title=f"{title}, size={size}; metric: accuracy over every test example",
+            columns=("task", "classes", "length", "train / dev / test", "data here", "terms", "what"),
+            rows=[_task_row(name, file, size, data) for name, file in files.items() if is_probe(file) is of_probes],
+            optional=("what", "terms"),
+            prose=("data here", "terms", "what"),
+        )
+        if of_probes:
+            console.print()
+        print_text_table(console, table)
 
 
 def _task_row(name: str, file: dict[str, Any], size: str, data: Path) -> list[str]:

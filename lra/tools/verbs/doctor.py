@@ -38,6 +38,7 @@ from lra.settings.check import check_config
 from lra.settings.compose import default_choice, load_config
 from lra.settings.override_values import read_override, values_of
 from lra.settings.overrides import check_overrides
+from lra.settings.probes import probe_named
 from lra.settings.unknown_option import nearest
 from lra.settings.wandb_mode import wandb_mode
 from lra.terminal.console import make_console
@@ -79,7 +80,8 @@ def main(arguments: Sequence[str]) -> None:
         right = [typed_command("doctor", override("size", each)) for each in (size, *more)]
         line = f"size={size},{','.join(more)} names several; type a command for each: {', '.join(right)}"
         raise UserError(line, kind="several_values", key="size", right=right)
-    _print([*_data_folders(Path(cfg.paths.data)), *_data_of(tasks or conf_names("task"), size, Path(cfg.paths.data))])
+    data = Path(cfg.paths.data)
+    _print([*_data_folders(data), *_data_of(tasks or _whose_data_is_asked_for(data), size, data)])
 
 
 def _chosen(group: str, arguments: Sequence[str]) -> list[str]:
@@ -123,7 +125,7 @@ def _facts(data: Path, runs: Path) -> Iterator[Fact]:
         groups = ", ".join(sorted({path.parent.name for path in files}))
         yield Fact("ok", "conf (LRA_CONF_PATH)", f"{folder}: {len(files)} files of {groups}")
     yield from _data_folders(data)
-    yield from _data_of(conf_names("task"), default_choice("size"), data)
+    yield from _data_of(_whose_data_is_asked_for(data), default_choice("size"), data)
     mode = wandb_mode(os.environ.get("WANDB_MODE", ""))
     if mode == "online" and importlib.util.find_spec("wandb") is not None:
         try:
@@ -151,6 +153,11 @@ def _data_folders(data: Path) -> Iterator[Fact]:
         names = sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
         archives = ", ".join(name for name in names if not name.startswith("."))
         yield Fact("ok", "sources", f"{folder}: {archives or 'empty; archives that you put there are found'}")
+
+
+def _whose_data_is_asked_for(data: Path) -> list[str]:
+    """List the tasks, and of probes, whose data is drawn in seconds when it is needed, those that are prepared."""
+    return [task for task in conf_names("task") if not probe_named(task) or (data / STORES / task).is_dir()]
 
 
 def _data_of(tasks: Sequence[str], size: str, data: Path) -> Iterator[Fact]:
