@@ -1,6 +1,7 @@
 """The card of a store: its manifest as Croissant 1.1 with the RAI fields, the metadata that conferences ask for.
 
-What no manifest says of a data set is in the task's YAML file, under `card:`.
+What no manifest says of a data set is in the task's YAML file, under `card:`; what is so of all probes, in
+`data_prep/probes/card.yaml`.
 """
 
 import json
@@ -9,8 +10,11 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 from lra.base.files import sha256
 from lra.base.paths import read_choice
+from lra.base.probes import is_probe
 from lra.data.manifest import MANIFEST
 from lra.data.store import array_path
 from lra.types import UserError
@@ -53,6 +57,7 @@ FIELDS = {  # of `card:`, and their names in Croissant
     "social_impact": "rai:dataSocialImpact",
     "synthetic": "rai:hasSyntheticData",
 }
+OF_PROBES = Path(__file__).with_name("probes") / "card.yaml"
 DATA_TYPES = {str: "sc:Text", int: "sc:Integer"}
 
 
@@ -64,6 +69,8 @@ def described(task: str) -> dict[str, Any]:
     """
     file = read_choice("task", task)
     fields = file.get("card") or {}
+    if is_probe(file) and isinstance(fields, dict):
+        fields = yaml.safe_load(OF_PROBES.read_text("utf-8")) | fields
     wrong = sorted(fields.keys() - FIELDS.keys()) if isinstance(fields, dict) else [fields]
     if wrong:
         raise UserError(f"card: of task={task} has {wrong[0]!s:.60}; it may have {', '.join(FIELDS)}", key="card")

@@ -38,6 +38,9 @@ def lag(
         marks: number of marks; with `marks` · `values` = L, no other token has the label's value.
         values: number of different values, the classes.
         noise: fraction of the marks, in [0, 1), before which stands a token of any value.
+
+    Raises:
+        UserError: for marks that have no place in the sequence, or too many of them.
     """
     if distance >= length or marks > length - distance:
         line = f"task.data.marks={marks} at task.data.distance={distance} have no place in {length} tokens"

@@ -35,6 +35,9 @@ def selective_copy(
         values: number of their values, the classes.
         noise: number of different tokens that mean nothing.
         queries: positions with the query, the last ones.
+
+    Raises:
+        UserError: for more marked tokens than positions.
     """
     before = length - queries
     if marked > before:

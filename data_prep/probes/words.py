@@ -34,6 +34,9 @@ def words(rng: np.random.Generator, count: int, *, length: int, training: bool, 
             identity; else all are drawn, the identity as often as any other.
         group: name of the group; its elements are the classes.
         word: W, number of elements.
+
+    Raises:
+        UserError: for an unknown group, and a word that does not divide the sequence.
     """
     table = multiplication_table(group)
     if length % word:

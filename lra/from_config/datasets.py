@@ -25,10 +25,10 @@ from data_prep.retrieval.source import Retrieval
 from data_prep.source import Request
 from data_prep.text.source import Text
 from lra.base.paths import conf_names, source_dirs
+from lra.base.probes import probe_named
 from lra.from_config import build_source, build_spec
 from lra.settings.compose import load_config
 from lra.settings.plain_values import plain
-from lra.settings.probes import probe_named
 
 DATASETS: dict[str, type[RowsBuilder]] = {
     "listops": Listops,

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from lra.base.paths import conf_dirs
-from lra.settings.probes import probe_named
+from lra.base.probes import probe_named
 from lra.types import UserError
 
 

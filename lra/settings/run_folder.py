@@ -5,6 +5,7 @@ from pathlib import Path
 from omegaconf import DictConfig
 
 from lra.base.files import checked_name
+from lra.base.probes import is_probe
 from lra.base.settings_hash import hash_of
 from lra.data.prepare_again import STORES
 from lra.runs.files import run_folder
@@ -12,7 +13,6 @@ from lra.runs.record import NAMED
 from lra.settings.hashed_settings import config_hash
 from lra.settings.method import method_name
 from lra.settings.plain_values import plain
-from lra.settings.probes import is_probe
 
 
 def store_dir(cfg: DictConfig) -> Path:

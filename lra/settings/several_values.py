@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from hydra.core.override_parser.overrides_parser import OverridesParser
 
 from lra.base.paths import conf_names
+from lra.base.probes import probe_named
 from lra.settings.compose import sweep_params
 from lra.settings.method import ATTENTION
-from lra.settings.probes import probe_named
 
 ALL = "all"  # in place of a name: every name of the group
 METHODS = (f"{ATTENTION}=", "mixer=", "model=")

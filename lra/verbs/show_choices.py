@@ -8,11 +8,11 @@ from omegaconf import OmegaConf
 
 from lra.base.paths import DESCRIPTION, NO_OPTION_KEYS, conf_names, read_choice
 from lra.base.printed_commands import command, override, typed_config_dirs
+from lra.base.probes import is_probe
 from lra.base.text import MISSING
 from lra.data.manifest import MANIFEST, SPLITS, read_manifest
 from lra.runs.flat_settings import value_text
 from lra.settings.method import ATTENTION
-from lra.settings.probes import is_probe
 from lra.settings.run_folder import store_dir
 from lra.terminal.console import make_console
 from lra.terminal.fit_table import print_prose, print_text_table

@@ -9,8 +9,8 @@ import yaml
 
 from data_prep.probes.words import multiplication_table
 from lra.base.paths import conf_names, read_choice
+from lra.base.probes import probe_named
 from lra.cli import main
-from lra.settings.probes import probe_named
 from lra.types import UserError
 from tests.reference import probes as twins
 

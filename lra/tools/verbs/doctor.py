@@ -30,6 +30,7 @@ from lra.base.printed_commands import (
     typed_config_dirs,
     typed_overrides,
 )
+from lra.base.probes import probe_named
 from lra.base.text import size_text, visible
 from lra.data.manifest import MANIFEST, read_manifest
 from lra.data.prepare_again import STORES, size_of_store
@@ -38,7 +39,6 @@ from lra.settings.check import check_config
 from lra.settings.compose import default_choice, load_config
 from lra.settings.override_values import read_override, values_of
 from lra.settings.overrides import check_overrides
-from lra.settings.probes import probe_named
 from lra.settings.unknown_option import nearest
 from lra.settings.wandb_mode import wandb_mode
 from lra.terminal.console import make_console
