@@ -75,7 +75,7 @@ def write_task_tables(run_set: RunSet, console: Console, kind: str, make_table: 
     for index, (task, (table, drawings)) in enumerate(tables.items()):
         if index and format_of(run_set) == "terminal":
             console.print()
-        figures, undrawn = _draw(run_set, task, drawings)
+        figures, undrawn = draw(run_set, task, drawings)
         notes = (*run_set.unfinished_notes(task, by_task[task]), *provenance_notes(by_task[task]))
         table = table.with_notes(*no_record_notes(run_set), *notes, *left_out_notes(run_set), *undrawn)
         written = write_table(run_set, console, f"{kind}-{task}", table, figures, above=written)
@@ -119,7 +119,7 @@ def left_out_notes(run_set: RunSet) -> list[str]:
     return [*run_set.problems, *(other.note for other in others)]
 
 
-def _draw(run_set: RunSet, task: str, drawings: dict[str, Draw]) -> tuple[list[Path], list[str]]:
+def draw(run_set: RunSet, task: str, drawings: dict[str, Draw]) -> tuple[list[Path], list[str]]:
     """Draw the figures when the table goes to a terminal or W&B; return their files, and a note for each that is not.
 
     A part of a published file has none: it would replace the figure of all records, which is published too.

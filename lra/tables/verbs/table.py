@@ -27,13 +27,28 @@ next `lra table run` tries it again.
 """
 
 from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
 
 from rich.console import Console
 
+from lra.base.probes import probe_named
+from lra.runs.published_numbers import in_benchmark_order
+from lra.runs.schema import Record
 from lra.tables.accuracy_table import accuracy_table
-from lra.tables.grid.output import left_out_notes, no_record_notes, plan_run_or_show, says_what_is_there, write_table
+from lra.tables.cells import make_rows
+from lra.tables.figures.heat_map import plot_heat_map
+from lra.tables.grid.output import (
+    draw,
+    left_out_notes,
+    no_record_notes,
+    plan_run_or_show,
+    says_what_is_there,
+    write_table,
+)
 from lra.tables.grid.own_search import search_first
 from lra.tables.grid.run_set import RunSet, read_run_set
+from lra.tables.notes_on_runs import protocol_steps_and_size
 from lra.terminal.console import make_console
 
 SUBCOMMANDS = ("plan", "run", "show")
@@ -46,9 +61,21 @@ def main(arguments: Sequence[str]) -> None:
 
 
 def show(run_set: RunSet, console: Console) -> None:
-    """Print the table of the group's records."""
+    """Print the table of the group's records; of probes draw a heat map too."""
     records = run_set.records()
     if says_what_is_there(run_set, console):
         return
     table = accuracy_table(records, reference=run_set.options.reference, listed_tasks=run_set.tasks())
-    write_table(run_set, console, "table", table.with_notes(*no_record_notes(run_set), *left_out_notes(run_set)), [])
+    of_probes = [record for record in records if probe_named(record["identity"]["task"])]
+    figures, undrawn = draw(run_set, "probes", {"heat_map": partial(_heat_map, of_probes)} if of_probes else {})
+    notes = (*no_record_notes(run_set), *left_out_notes(run_set), *undrawn)
+    write_table(run_set, console, "table", table.with_notes(*notes), figures)
+
+
+def _heat_map(records: list[Record], path: Path) -> Path:
+    chance = {record["identity"]["task"]: record["outcome"]["majority_rate"] for record in records}
+    tasks = in_benchmark_order(chance)
+    rows = make_rows(records, reference="paper", tasks=tasks)
+    return plot_heat_map(
+        rows, path, tasks=tasks, chance=chance, title=f"Test accuracy (%), {protocol_steps_and_size(records)}"
+    )
