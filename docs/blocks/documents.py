@@ -87,6 +87,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "protocols": of_settings.protocols,
     "attentions": of_settings.described("attention"),
     "mixers": of_settings.described("mixer"),
+    "probes": of_settings.probes,
     "deviations": of_settings.deviations,
 }
 BLOCK = re.compile(
