@@ -48,6 +48,8 @@ STAND_INS = (
     (r"=32,64,128 task=text,image seed=0,1", "=32 task=text seed=0"),  # 16 cells
     (r"^lra sweep window task=listops,image", "lra sweep window task=listops"),  # 8 cells
     (r"attention\.block_length=2,8,32", "attention.block_length=8"),
+    (r"task\.sizes\.full\.", "task.sizes.tiny."),
+    (r"attention=full,linear task\.sizes\.tiny\.pairs=4,8,16", "attention=linear task.sizes.tiny.pairs=4,8"),
     (r"(compare|table) run attention=all", r"\1 run attention=nystrom,average"),  # 17; one with task=listops has them
 )
 
@@ -56,6 +58,7 @@ TINY = "size=tiny recipe.steps=2 recipe.eval_every=2 trainer.threads=1"
 ADDED = (
     (r"^lra train '?\+logger\.wandb", "logger=wandb"),
     (r"^lra (train|table|sweep|compare|tune) (?!--cfg|.*jsonl)|^lra (train|table|compare|tune)$", f"{TINY} logger=csv"),
+    (r"^lra (table|compare) (plan|run) sweep=probes", "task=recall attention=linear seed=0 budget=1"),
     (r"^lra tune(?! show)", "task=listops attention=nystrom budget=1"),
     (r"^lra table (plan|run)", "task=listops attention=nystrom seed=0"),
     (r"^lra compare (run|plan)", "seed=0"),
