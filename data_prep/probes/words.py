@@ -3,7 +3,10 @@
 The word problem (Merrill et al. 2024, "The Illusion of State in State-Space Models"). Groups of one size differ in what
 they ask: `Z60` adds, `A4xZ5` is solvable, `A5` is not, so that no circuit of fixed depth computes its words (if TC⁰ is
 not NC¹). In a minute on one core this encoder learns words of a few elements of `S3` or `Z6`, which have six elements
-each, and of `Z2`, not of the groups of 60. Each element fills as many positions as any other.
+each, and of `Z2`, not of the groups of 60.
+
+Each element fills as many positions as any other, of which some are blank: so short words, of which there are few, make
+many different sequences.
 
 Letters: N examples, W elements of a word, L positions.
 """
@@ -14,7 +17,7 @@ import re
 import numpy as np
 
 from data_prep.probes.drawn import Drawn
-from lra.base.option_types import Count
+from lra.base.option_types import Count, Fraction
 from lra.types import UserError
 
 IDENTITY = 0  # number of the identity in each table
@@ -23,7 +26,9 @@ LARGEST_CYCLIC = 1000
 NAMES = "Zn (such as Z2, Z60), Sn and An for n up to 5, and products such as A4xZ5"
 
 
-def words(rng: np.random.Generator, count: int, *, length: int, training: bool, group: str, word: Count) -> Drawn:
+def words(
+    rng: np.random.Generator, count: int, *, length: int, training: bool, group: str, word: Count, blanks: Fraction
+) -> Drawn:
     """Draw elements, and multiply them from left to right.
 
     Args:
@@ -34,6 +39,7 @@ def words(rng: np.random.Generator, count: int, *, length: int, training: bool, 
             identity; else all are drawn, the identity as often as any other.
         group: name of the group; its elements are the classes.
         word: W, number of elements.
+        blanks: fraction of positions without their element, in [0, 1), but for the first position of each element.
 
     Raises:
         UserError: for an unknown group, and a word that does not divide the sequence.
@@ -49,7 +55,10 @@ def words(rng: np.random.Generator, count: int, *, length: int, training: bool, 
     product_N = element_NW[:, 0]
     for index in range(1, word):
         product_N = table[product_N, element_NW[:, index]]
-    return Drawn(1 + np.repeat(element_NW, length // word, axis=1), product_N, [*map(str, range(len(table)))])
+    element_NL = np.repeat(element_NW, length // word, axis=1)
+    is_first_L = np.arange(length) % (length // word) == 0
+    is_blank_NL = (rng.random((count, length)) < blanks) & ~is_first_L
+    return Drawn(np.where(is_blank_NL, 1, 2 + element_NL), product_N, ["_", *map(str, range(len(table)))])
 
 
 def multiplication_table(group: str) -> np.ndarray:

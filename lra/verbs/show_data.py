@@ -30,6 +30,8 @@ def show_data(cfg: DictConfig) -> None:
     ensure_store(cfg, console)
     data = build_data(cfg)
     split, codec = data.splits[cfg.split], build_codec(cfg)
+    stored_cut = any(facts["cut_sequences"] for facts in data.manifest["splits"].values())
+    may_be_cut = stored_cut or split.longest is not None
     for index in range(min(cfg.examples, len(split))):
         stored, label = split.example(index)
         sizes = " + ".join(f"{len(sequence):,}" for sequence in stored)
@@ -37,7 +39,7 @@ def show_data(cfg: DictConfig) -> None:
         for line in codec.draw(stored, data.source_facts):
             console.print(f"  {line}")
         longest = min(data.manifest["max_length"], split.longest or data.manifest["max_length"])
-        if codec.square(stored[0]) is None and any(len(sequence) == longest for sequence in stored):
+        if may_be_cut and codec.square(stored[0]) is None and any(len(sequence) == longest for sequence in stored):
             console.print(f"  … cut at {longest:,}", style="yellow")
     _print_lengths(console, split)
     _print_batch(console, data, cfg.split)

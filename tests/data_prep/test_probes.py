@@ -113,7 +113,8 @@ def stored(task: str, *overrides: str) -> dict[str, list[tuple[bytes, int]]]:
 
 
 def test_no_dev_or_test_example_is_another_one_or_in_the_training_part(data):
-    parts = stored("words", "task.sizes.tiny.train=2000", "task.sizes.tiny.test=200")
+    few = [f"task.sizes.tiny.{key}" for key in ("train=2000", "test=200", "blanks=0")]  # of 1,296 words
+    parts = stored("words", *few)
     train, dev, test = ([tokens for tokens, _ in parts[name]] for name in ("train", "dev", "test"))
     assert len(dev) + len(test) == len({*dev, *test}) == 232
     assert not {*train} & {*dev, *test}
@@ -136,7 +137,7 @@ def test_each_of_the_data_settings_has_a_store_of_its_own(data):
         (["task=lag", "task.sizes.tiny.distance=31"], "contradiction", "task.data.marks"),
         (["task=words", "task.sizes.tiny.word=5"], "contradiction", "task.data.word"),
         (["task=words", "task.sizes.tiny.group=A4"], "wrong_value", "task.spec.num_classes"),
-        (["task=words", "task.sizes.tiny.group=Z2", "task.sizes.tiny.test=64"], "too_few_examples", "task.data"),
+        (["task=words", "task.sizes.tiny.group=Z2", "task.sizes.tiny.blanks=0"], "too_few_examples", "task.data"),
         (["task=recall", "task.sizes.tiny.keys=200"], "wrong_value", "task.spec.vocab_size"),
         (["task=selective_copy", "task.sizes.tiny.queries=31"], "contradiction", "task.data.marked"),
     ],

@@ -70,7 +70,7 @@ def majority(rng: random.Random, *, length: int, training: bool, values: int) ->
             return [*map(str, drawn)], label
 
 
-def words(rng: random.Random, *, length: int, training: bool, group: str, word: int) -> Example:
+def words(rng: random.Random, *, length: int, training: bool, group: str, word: int, blanks: float) -> Example:
     elements = elements_of(group)
     drawn = [elements[0]] * word
     for place in rng.sample(range(word), rng.randint(1, word) if training else word):
@@ -78,8 +78,12 @@ def words(rng: random.Random, *, length: int, training: bool, group: str, word: 
     product = elements[0]
     for element in drawn:
         product = multiplied(product, element, group)
-    numbers = [str(elements.index(element)) for element in drawn for _ in range(length // word)]
-    return numbers, elements.index(product)
+    shown = [
+        "_" if place and rng.random() < blanks else str(elements.index(element))
+        for element in drawn
+        for place in range(length // word)
+    ]
+    return shown, elements.index(product)
 
 
 def elements_of(group: str) -> list[tuple[object, ...]]:
