@@ -133,7 +133,7 @@ def _details(records: list[Record], rows: list[Row], reference: str) -> list[str
     part = "; a row with limit_test_batches: so many batches, or that fraction of them, alone" if limited else ""
     on_test = any(record["settings"]["task"].get("dev_split") == "test" for record in records)
     dev = "; Text's dev split is its test split" if on_test else ""
-    average = "average: complete rows only. " if set(TASKS) <= set(tasks) else ""
+    average = "average: complete rows only. " if set(TASKS) <= rows[0].cells.keys() else ""
     details = [
         f"Tested: every test example{part}, with the best checkpoint by dev accuracy{dev}.",
         f"precision {', '.join(precisions(records))}{released};"

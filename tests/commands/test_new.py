@@ -28,7 +28,7 @@ def test_the_files_are_those_of_the_example_with_the_name_in_them(tmp_path, monk
         assert left not in everything
     assert "class MyOwn" in written[code]
     readme = written["README.md"]
-    assert readme.count("\n") == 6
+    assert readme.count("\n") == 7
     assert readme in capsys.readouterr().out
 
 

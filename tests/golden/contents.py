@@ -15,6 +15,7 @@ from pathlib import Path
 from hydra.errors import ConfigCompositionException
 from omegaconf.errors import OmegaConfBaseException
 
+from lra.base.probes import probe_named
 from lra.cli import VERBS, main
 from lra.from_config import build_model
 from lra.runs.record import parse_record
@@ -52,10 +53,14 @@ def methods() -> list[str]:
 
 
 def cells_of(task: str) -> str:
-    """Hash and number of parameters of each method under each protocol at each size, a line each."""
+    """Hash and number of parameters of each method under each protocol at each size, a line each.
+
+    Probes have one size, and are published under one protocol.
+    """
     lines = []
-    for protocol in choices("protocol"):
-        for size in SIZES:
+    of_probe = probe_named(task)
+    for protocol in ["clean"] if of_probe else choices("protocol"):
+        for size in SIZES[:1] if of_probe else SIZES:
             for method in methods():
                 words = [f"task={task}", f"protocol={protocol}", f"size={size}", method]
                 lines.append(f"{' '.join(words[1:])}: {_hash_and_parameters(words)}\n")
