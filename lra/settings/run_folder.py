@@ -5,7 +5,7 @@ from pathlib import Path
 from omegaconf import DictConfig
 
 from lra.base.files import checked_name
-from lra.base.probes import is_probe
+from lra.base.probes import probe_named
 from lra.base.settings_hash import hash_of
 from lra.data.prepare_again import STORES
 from lra.runs.files import run_folder
@@ -21,7 +21,7 @@ def store_dir(cfg: DictConfig) -> Path:
     A probe has a store for each of its `data` settings, so that runs with several numbers of pairs, for example, do not
     stand in each other's way.
     """
-    drawn = f"-{hash_of(plain(cfg.task.data))}" if is_probe(cfg.task) else ""
+    drawn = f"-{hash_of(plain(cfg.task.data))}" if probe_named(cfg.task.name) else ""
     return Path(cfg.paths.data, STORES, cfg.task.name, f"{cfg.size.name}{drawn}")
 
 

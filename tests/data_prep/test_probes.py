@@ -169,6 +169,15 @@ def first(rng, count, *, length, training, values: int):
 """
 
 
+def test_a_run_on_a_probe_is_tested_again_on_the_data_of_its_settings(data, capsys):
+    settings = ("task=recall", "size=tiny", "task.sizes.tiny.pairs=4", "attention=average", "logger=csv")
+    assert main(["train", *settings, "recipe.steps=2", "recipe.eval_every=2"]) == 0
+    (folder,) = (data.parents[1] / "runs").rglob("seed0")
+    assert main(["evaluate", f"run={folder}"]) == 0
+    assert "the same as recorded" in capsys.readouterr().out
+
+
+@pytest.mark.slow
 def test_a_probe_of_ones_own_is_one_function_and_one_file(data, tmp_path, monkeypatch, capsys):
     (tmp_path / "my_probes.py").write_text(OWN)
     monkeypatch.syspath_prepend(str(tmp_path))
