@@ -21,7 +21,7 @@ METHOD_DESCRIPTION = ("display", "cite", "about", "source", "cost", "differs")
 DESCRIPTION: Mapping[str, tuple[str, ...]] = {  # for readers: in no composed configuration, no hash and no record
     "attention": METHOD_DESCRIPTION,
     "mixer": METHOD_DESCRIPTION,
-    "task": ("display", "about", "terms", "card"),
+    "task": ("display", "about", "terms", "card", "grows"),
 }
 
 

@@ -11,6 +11,11 @@ def is_probe(task: Mapping[str, Any]) -> bool:
     return "generate" in (task.get("open_source") or {})
 
 
+def is_tested_longer(task: str, positions: str) -> bool:
+    """Tell whether a run is tested on longer sequences too: one on a probe, with no learned vector of each position."""
+    return positions != "learned" and probe_named(task)
+
+
 def probe_named(task: str) -> bool:
     """Tell whether `task=TASK` is there and is a probe."""
     return task in conf_names("task") and is_probe(read_choice("task", task))

@@ -190,6 +190,9 @@ class Provenance(TypedDict):
 class Record(TypedDict):
     """The record of one run; `migrated_from` is the schema version in which it was written, if that was older.
 
+    `longer` has the accuracies, in [0, 1], on sequences longer than those of the training, by their length; None where
+    the weights are for one length.
+
     Version 1 had no settings of the model, the rest of the trainer and the rest of the task, which its hash covers.
     """
 
@@ -200,6 +203,7 @@ class Record(TypedDict):
     outcome: Outcome
     cost: Cost
     approximation: NotRequired[Approximation]
+    longer: NotRequired[dict[str, Fraction | None]]
     provenance: Provenance
 
 

@@ -1,12 +1,13 @@
 """Compare variants on one task with a baseline: differences with confidence intervals, over seeds and test examples."""
 
 import math
+import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from lra.base.spread import binomial_error
-from lra.base.text import MISSING, number
+from lra.base.spread import binomial_error, sample_std
+from lra.base.text import MISSING, mean_and_std, number
 from lra.runs.convergence import convergence_rule
 from lra.runs.flat_settings import flatten
 from lra.runs.published_numbers import PAPER, TASKS, TEST_EXAMPLES
@@ -179,13 +180,14 @@ def comparison_table(
     the legend, and a number in `_numbers`.
     """
     head, rows, numbers = method_column(records), [], []
-    equal = _equal_costs(records, compared, step_flops or {})
+    equal, longer = _equal_costs(records, compared, step_flops or {}), _longer(records)
     for contender in compared:
         cell = contender.cell
         rows.append(
             [
                 contender.name,
                 str(cell),
+                *(texts[contender.name] for texts in longer.values()),
                 f"{cell.converged} of {cell.count}",
                 _seeds(contender) if contender.mixed else _interval(contender.over_seeds),
                 _interval(contender.over_examples),
@@ -200,7 +202,7 @@ def comparison_table(
         )
         numbers.append({head: contender.name, "task": records[0]["identity"]["task"], **_numbers(contender, equal)})
     columns = (
-        head, "accuracy (%)", "converged", "Δ over seeds", "Δ over examples", EFFECT, *equal, "verdict",
+        head, "accuracy (%)", *longer, "converged", "Δ over seeds", "Δ over examples", EFFECT, *equal, "verdict",
         TRIED, "parameters", "s/step", "MiB",
     )  # fmt: skip
     optional = (EFFECT, FLOPS, SECONDS, "parameters", "MiB", "converged", "s/step", "Δ over examples")
@@ -228,6 +230,27 @@ def comparison_table(
     empty = {TRIED: all(cell.tried is None for cell in cells), EFFECT: all(each.effect is None for each in compared)}
     empty |= {column: cost is None for column, cost in equal.items()}
     return table.without([column for column, is_empty in empty.items() if is_empty])
+
+
+def _longer(records: list[Record]) -> dict[str, dict[str, str]]:
+    """Write each row's accuracy on longer sequences: by column, one for each length, and by row."""
+    groups = group_by_variant(records)
+    lengths = sorted({int(length) for record in records for length in record.get("longer", {})})
+    return {
+        f"at {length:,} tokens": {
+            name: _mean_and_std([record.get("longer", {}).get(str(length)) for record in members])
+            for name, members in groups.items()
+        }
+        for length in lengths
+    }
+
+
+def _mean_and_std(fractions: list[float | None]) -> str:
+    """Write the mean and the standard deviation of some fractions in percent; a dash where one is missing."""
+    known = [100 * fraction for fraction in fractions if fraction is not None]
+    if len(known) < len(fractions):
+        return MISSING
+    return mean_and_std(statistics.fmean(known), sample_std(known))
 
 
 def _equal_costs(records: list[Record], compared: list[Contender], step_flops: Mapping[str, float]) -> EqualCosts:

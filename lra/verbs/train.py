@@ -16,7 +16,7 @@ Missing data is prepared first. After Ctrl-C or a kill, the same command resumes
 to that of an uninterrupted run (CPU). Last, the errors of Nyström's attention matrices are added to the result. After a
 kill just before, the run is finished without them, and the same command adds them.
 
-  task=listops|text|retrieval|image|pathfinder|pathx
+  task=listops|text|retrieval|image|pathfinder|pathx    or a probe, such as recall: lra show tasks lists them
   attention=nystrom|full|…       lra show attentions lists them
   mixer=s4d|gated|mamba2         another sequence mixer in place of attention; its options are mixer.KEY
   protocol=paper|clean|s4        size=full|short|tiny
@@ -29,15 +29,22 @@ kill just before, the run is finished without them, and the same command adds th
   lra train --cfg job            prints every option
 """
 
+from __future__ import annotations
+
 import os
 from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from omegaconf import DictConfig, OmegaConf
 
 from lra.base.printed_commands import typed_command
+from lra.base.probes import is_tested_longer
 from lra.runs.files import BEST, RESULT
 from lra.runs.schema import NYSTROM, TARGET, Record, is_ours
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 
 def run(cfg: DictConfig) -> float | None:
@@ -73,14 +80,9 @@ def run(cfg: DictConfig) -> float | None:
         raise UserError(f"{line} renamed; move it away, or type without them: {typed_command('train')}")
     if record is not None and not cfg.force:
         sweeping = HydraConfig.get().mode is RunMode.MULTIRUN
-        completed = None
-        if is_first_rank and _may_lack_approximation(record, folder):
-            from lra.verbs.train_approximation import add_missing_approximation  # torch
-
-            completed = add_missing_approximation(cfg, folder, console)
+        completed = _completed(cfg, record, folder, console) if is_first_rank else None
         if completed is not None:
             record = completed
-            console.print("A kill had left out the errors of its attention matrices; they are in its record now.")
         elif not sweeping and cfg.finished != "show":
             raise UserError(
                 f"this run has a result already: {record['outcome']['test_accuracy']:.2%} in {folder};"
@@ -102,6 +104,31 @@ def run(cfg: DictConfig) -> float | None:
         console.quiet = not is_first_rank  # only one of several processes prints
         record = train_run(cfg, folder, console, replaced=record, is_first_rank=is_first_rank)
     return None if record is None else record["outcome"]["best_dev_accuracy"]
+
+
+def _completed(cfg: DictConfig, record: Record, folder: Path, console: Console) -> Record | None:
+    """Add to the record of a finished run what a kill has left out; None if that is nothing."""
+    completed = None
+    if _may_lack_approximation(record, folder):
+        from lra.verbs.train_approximation import add_missing_approximation  # torch
+
+        completed = add_missing_approximation(cfg, folder, console)
+        if completed is not None:
+            console.print("A kill had left out the errors of its attention matrices; they are in its record now.")
+    if _may_lack_longer(cfg, record, folder):
+        from lra.verbs.train_longer import add_missing_longer  # torch
+
+        with_longer = add_missing_longer(cfg, folder, console)
+        if with_longer is not None:
+            completed = with_longer
+            console.print("A kill had left out the test on longer sequences; it is in its record now.")
+    return completed
+
+
+def _may_lack_longer(cfg: DictConfig, record: Record, folder: Path) -> bool:
+    """Tell whether the record may have been left without the test on longer sequences."""
+    tested = is_tested_longer(cfg.task.name, cfg.model.get("positions", "learned"))
+    return tested and "longer" not in record and (folder / BEST).is_file()
 
 
 def _may_lack_approximation(record: Record, folder: Path) -> bool:

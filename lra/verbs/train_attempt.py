@@ -40,6 +40,7 @@ from lra.training.ranks import leave_process_group, spawn_ranks
 from lra.training.reference_place import ReferencePlace
 from lra.training.resume import saved_batch_parts, saved_dev_passes
 from lra.types import LOCKED, UserError
+from lra.verbs.train_longer import add_longer
 from lra.verbs.train_record import add_approximation, check_same_data, note_commit, write_result
 from lra.verbs.train_refused import no_folder_if_refused
 from lra.verbs.train_summary import print_predictions, print_summary
@@ -225,6 +226,7 @@ def _fit_and_test(
         log_result(loggers, record, folder)
         # What follows may be killed: the run is finished, and its result is where it belongs.
         record = add_approximation(record, folder, module.model, datamodule.test_dataloader, machine.device, console)
+        record = add_longer(record, folder, cfg, module.model, machine, console)
         place_among_published = place_among(record["outcome"]["dev_curve"], references)
         with_place = {"place": place_among_published} if place_among_published else {}
         log_numbers(loggers, {**record, "outcome": {**record["outcome"], **with_place}})

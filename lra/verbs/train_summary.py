@@ -80,6 +80,9 @@ def verdict(record: Record) -> str:
     identity, outcome = record["identity"], record["outcome"]
     measured, majority, tested = outcome["test_accuracy"], outcome["majority_rate"], outcome["test_examples"]
     lines = [_against_majority(measured, majority, tested)]
+    for length, accuracy in record.get("longer", {}).items():
+        shown = "its weights are for one length" if accuracy is None else f"{100 * accuracy:.2f} %"
+        lines.append(f"On sequences of {int(length):,} tokens: {shown}.")
     if record["settings"]["task"].get("dev_split") == "test":
         as_paper = ", as the paper's (protocol.text_dev=held_out: on train)" if identity["task"] == "text" else ""
         lines.append(f"The checkpoint was selected on the test split{as_paper}.")

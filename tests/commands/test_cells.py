@@ -5,12 +5,13 @@ import json
 
 import pytest
 
+from lra.base.probes import probe_named
 from lra.cli import main
 from tests.pairs import each_once
 from tests.test_conf import names
 
 WORDS = ("size=tiny", "recipe.steps=2", "recipe.eval_every=2", "logger=csv")
-GENERATED = {"listops", "pathfinder", "pathx"}
+GENERATED = {"listops", "pathfinder", "pathx", *filter(probe_named, names("task"))}
 
 
 @pytest.fixture

@@ -1,0 +1,100 @@
+"""Test a model on sequences longer than those of its training: twice and four times, where a probe can draw them."""
+
+from pathlib import Path
+
+import torch
+from omegaconf import DictConfig, OmegaConf
+from rich.console import Console
+from torch import nn
+
+from lra.base.paths import read_choice
+from lra.base.probes import is_tested_longer
+from lra.from_config import build_data, build_model, build_trained_model, machine_and_loggers
+from lra.from_config.store import ensure_store
+from lra.runs.record import read_record, write_record
+from lra.runs.run_lock import RunLockedError, lock_run
+from lra.runs.schema import Record
+from lra.settings.processes_and_parts import use_one_device
+from lra.training.machine import Machine, autocast_context, prepare_machine, to_weight_dtype
+from lra.types import to_device
+
+FACTORS = (2, 4)
+
+
+def add_longer(
+    record: Record, folder: Path, cfg: DictConfig, model: nn.Module, machine: Machine, console: Console
+) -> Record:
+    """Test a trained model on longer sequences, and add the accuracies to the record that is in `folder` already.
+
+    After an error of any kind, print a line and leave the record as it is: the run is finished all the same.
+    """
+    if not is_tested_longer(cfg.task.name, cfg.model.get("positions", "learned")):
+        return record
+    try:
+        accuracies = {}
+        for factor in FACTORS:
+            longer = _longer(cfg, factor)
+            ensure_store(longer, console)
+            accuracies[str(longer.task.data.seq_len)] = _accuracy(longer, model, machine)
+        return write_record(folder, {**record, "longer": accuracies})
+    except Exception as error:
+        first_line = next(iter(str(error).splitlines()), "")
+        console.print(
+            f"Warning: longer sequences could not be tested ({type(error).__name__}: {first_line}); the result is kept."
+        )
+    return record
+
+
+def add_missing_longer(cfg: DictConfig, folder: Path, console: Console) -> Record | None:
+    """Add the accuracies to the record of a finished run that a kill has left without them, with its best weights.
+
+    Returns:
+        The record with them; None if there is nothing to add, or another process is at work on the run.
+    """
+    try:
+        with lock_run(folder, patience_seconds=0):
+            record = read_record(folder)
+            if record is None or "longer" in record:
+                return record
+            machine = machine_and_loggers.build_machine(cfg)
+            added = add_longer(record, folder, cfg, build_trained_model(cfg, folder), machine, console)
+    except RunLockedError:
+        return None
+    return added if "longer" in added else None
+
+
+def _longer(cfg: DictConfig, factor: int) -> DictConfig:
+    """Change a configuration to sequences `factor` times as long; only their test part is drawn.
+
+    What grows with the length, such as the number of elements of a word, is in the `grows` of the task's file.
+    """
+    container = OmegaConf.to_container(cfg, resolve=True)
+    longer = OmegaConf.create(container)
+    assert isinstance(longer, DictConfig)
+    data = longer.task.data
+    for key in ("seq_len", "max_length", *read_choice("task", cfg.task.name).get("grows", ())):
+        data[key] = factor * data[key]
+    data.train = data.dev = 1
+    longer.task.spec.seq_len = data.seq_len
+    use_one_device(longer)
+    return longer
+
+
+def _accuracy(cfg: DictConfig, model: nn.Module, machine: Machine) -> float | None:
+    """Test a trained model on the data of a configuration; None if its weights are for one length."""
+    longer = build_model(cfg)
+    weights = model.state_dict()
+    if {name: weight.shape for name, weight in weights.items()} != {
+        name: weight.shape for name, weight in longer.state_dict().items()
+    }:
+        return None
+    longer.load_state_dict(weights)
+    prepare_machine(machine)
+    longer = to_weight_dtype(machine.precision, longer).to(machine.device).eval()
+    right = count = 0
+    with torch.inference_mode(), autocast_context(machine.precision, machine.device):
+        for batch in build_data(cfg).test_dataloader():
+            tokens, valid, label = to_device(batch, machine.device)
+            right += int((longer(tokens, valid).argmax(-1) == label).sum())
+            count += len(label)
+    return right / count
