@@ -21,6 +21,7 @@ from docs.blocks import (
     speed,
     verdict_rule,
 )
+from docs.blocks import probes as of_probes
 from docs.blocks import settings as of_settings
 from docs.blocks.markdown import table_printed
 from docs.blocks.published import PUBLISHED, ROOT
@@ -87,7 +88,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "protocols": of_settings.protocols,
     "attentions": of_settings.described("attention"),
     "mixers": of_settings.described("mixer"),
-    "probes": of_settings.probes,
+    "probes": of_probes.probes,
     "deviations": of_settings.deviations,
 }
 BLOCK = re.compile(

@@ -4,7 +4,6 @@ from collections.abc import Callable
 
 from docs.blocks.markdown import table
 from docs.blocks.published import printed
-from lra.base.probes import is_probe
 from lra.runs.published_numbers import TASKS
 from lra.settings.compose import load_config
 from lra.verbs.show_choices import choices, differences
@@ -39,19 +38,6 @@ def protocols() -> str:
 def described(group: str) -> Callable[[], str]:
     """A block with what each attention, or each mixer, is."""
     return lambda: table((group, "what it is"), [(f"`{name}`", file["about"]) for name, file in choices(group).items()])
-
-
-def probes() -> str:
-    """What each probe asks, and its settings at size=full."""
-    rows = []
-    for task, file in choices("task").items():
-        if is_probe(file):
-            cfg = load_config("train", [f"task={task}"])
-            of_all = ("seq_len", "max_length", "train", "dev", "test", "data_seed")
-            own = ", ".join(f"{key} {value}" for key, value in cfg.task.data.items() if key not in of_all)
-            length, classes = f"{cfg.task.spec.seq_len}", f"{cfg.task.spec.num_classes}"
-            rows.append((f"`{task}`", file["about"].removeprefix("probe: "), length, classes, own))
-    return table(("probe", "what it asks", "tokens", "classes", "settings"), rows)
 
 
 def deviations() -> str:
