@@ -55,7 +55,7 @@ def test_the_rates_are_tried_first_and_the_seeds_have_each_methods_best(trained,
         (method, task, "3", str(budget)) for method in ("linear", "full") for task in BEST
     }
     assert {(row["attention"], float(row["mean"])) for row in rows} == {("linear", 40), ("full", 80)}
-    tried = make_cells("probes_rates", [*WORDS[1:], f"budget={budget}"])
+    tried = make_cells("probes_rates", ["protocol=clean", *WORDS[1:], f"budget={budget}"])
     best = {(cell.choice("task"), cell.point) for cell in tried if cell.trial == BEST[cell.choice("task")]}
     assert len(best) == len(BEST)
     for task, (rate,) in best:
@@ -106,6 +106,12 @@ def test_compare_takes_the_search_of_the_probes_too(trained, capsys):
     assert main(["compare", "run", *words]) == 0
     assert len(trained) == 4 + 6
     assert "12 would" not in capsys.readouterr().err
+
+
+def test_another_search_that_is_typed_takes_the_place_of_the_probes(trained, capsys):
+    words = ["sweep=probes", "task=recall", "attention=linear", "size=tiny", "search=tune", "budget=2"]
+    assert main(["table", "run", *words]) == 0
+    assert [which for _, _, which in trained] == ["trial 0", "trial 1", "seed 0", "seed 1", "seed 2"]
 
 
 def test_without_a_method_every_attention_and_mixer_are_rows():

@@ -53,10 +53,11 @@ def _arguments_of_search(verb: str, arguments: Sequence[str]) -> list[str] | Non
     options.sweep = next((text.removeprefix("sweep=") for text in typed if text.startswith("sweep=")), options.sweep)
     if options.sweep not in conf_names("sweep") or not uses_own_search(options, typed):
         return None  # what is wrong with a name is said when it is read
-    brought, others_own = search_of_sweep(options.sweep), {*own_names(verb)} - {*KEPT}
+    values = dict(text.split("=", 1) for text in typed if "=" in text)
+    brought = {"task": sweep_params(options.sweep)["task"], **search_of_sweep(options.sweep)}
+    brought["protocol"] = load_config("train", [f"sweep={options.sweep}"]).protocol.name
+    search = values.get("search", brought.pop("search"))
+    others_own = {*own_names(verb)} - {*KEPT}
     kept = [text for text in typed if key_of(text) not in {*OF_THE_TABLE, *others_own}]
-    if not any(text.startswith("budget=") for text in kept):
-        kept.append(f"budget={brought['budget']}")
-    if not any(text.startswith("task=") for text in kept):
-        kept.append(f"task={sweep_params(options.sweep)['task']}")
-    return [action, f"sweep={brought['search']}", *spell_out_all(options.sweep, kept)]
+    kept += [f"{key}={value}" for key, value in brought.items() if key not in values]
+    return [action, f"sweep={search}", *spell_out_all(options.sweep, kept)]

@@ -233,9 +233,9 @@ def read_run_set(verb: str, arguments: Sequence[str], *, swept: str = "", second
         others = with_group_found(others)
     brings_search = options.what in ACTIONS and uses_own_search(options, others)
     if brings_search:
-        brought = search_of_sweep(options.sweep)
-        options.search = brought["search"]
-        options.budget = options.budget if _values("budget", own) else int(brought["budget"])
+        typed_keys = {key_of(text) for text in own}
+        options.update({key: value for key, value in search_of_sweep(options.sweep).items() if key not in typed_keys})
+        options.budget = int(options.budget)
         others.append(TUNED)
     tuned = TUNED in others and "search" in options
     if tuned:

@@ -37,7 +37,6 @@ from lra.runs.published_numbers import in_benchmark_order
 from lra.runs.schema import Record
 from lra.tables.accuracy_table import accuracy_table
 from lra.tables.cells import make_rows
-from lra.tables.figures.heat_map import plot_heat_map
 from lra.tables.grid.output import (
     draw,
     left_out_notes,
@@ -73,9 +72,10 @@ def show(run_set: RunSet, console: Console) -> None:
 
 
 def _heat_map(records: list[Record], path: Path) -> Path:
+    from lra.tables.figures.heat_map import plot_heat_map  # slow: it imports matplotlib
+
     chance = {record["identity"]["task"]: record["outcome"]["majority_rate"] for record in records}
     tasks = in_benchmark_order(chance)
     rows = make_rows(records, reference="paper", tasks=tasks)
-    return plot_heat_map(
-        rows, path, tasks=tasks, chance=chance, title=f"Test accuracy (%), {protocol_steps_and_size(records)}"
-    )
+    title = f"Test accuracy (%), {protocol_steps_and_size(records)}"
+    return plot_heat_map(rows, path, tasks=tasks, chance=chance, title=title)
