@@ -9,6 +9,7 @@ from torch.nn.functional import cross_entropy
 
 from lra import from_config
 from lra.base.paths import DESCRIPTION, conf_dir, read_choice
+from lra.base.probes import probe_named
 from lra.cli import main
 from lra.runs.published_numbers import TOLERANCE_POINTS, paper_accuracy
 from lra.settings.compose import load_config
@@ -22,7 +23,9 @@ def names(group: str) -> list[str]:
     return sorted(path.stem for path in (conf_dir() / group).glob("*.yaml"))
 
 
-CELLS = each_and_all_triples(names("task"), names("attention"), names("protocol"))
+PROBES = [name for name in names("task") if probe_named(name)]
+TASKS = [name for name in names("task") if name not in PROBES[1:]]  # one probe: others differ from it by tokens alone
+CELLS = each_and_all_triples(TASKS, names("attention"), names("protocol"))
 GROUPS = sorted(path.name for path in conf_dir().iterdir() if path.is_dir() and path.name not in ("recipe",))
 STEPS = {  # Xiong et al. 2021, released code: batch, warm-up, steps, eval every
     "listops": (32, 1000, 5000, 50),

@@ -58,7 +58,7 @@ TINY = "size=tiny recipe.steps=2 recipe.eval_every=2 trainer.threads=1"
 ADDED = (
     (r"^lra train '?\+logger\.wandb", "logger=wandb"),
     (r"^lra (train|table|sweep|compare|tune) (?!--cfg|.*jsonl)|^lra (train|table|compare|tune)$", f"{TINY} logger=csv"),
-    (r"^lra (table|compare) (plan|run) sweep=probes", "task=recall attention=linear seed=0 budget=1"),
+    (r"^lra (table|compare) (plan|run|show) sweep=probes", "task=recall attention=linear seed=0 budget=1"),
     (r"^lra tune(?! show)", "task=listops attention=nystrom budget=1"),
     (r"^lra table (plan|run)", "task=listops attention=nystrom seed=0"),
     (r"^lra compare (run|plan)", "seed=0"),
@@ -80,6 +80,7 @@ BEFORE = (
     (r"^lra prepare task=(\w+) (check|force)=true$", r"lra prepare task=\1 size=tiny"),
     (r"^lra prepare task=text source=my.tar.gz force=true$", "lra prepare task=text size=tiny"),
     (r"^lra tune show", "lra tune run budget=1"),
+    (r"^lra table show sweep=probes", "lra table run sweep=probes"),
 )
 
 # What ends with one line instead, and what this line says.
@@ -97,6 +98,7 @@ REFUSED = (
 SLOW = (
     r"^lra (table|compare|sweep landmarks|sweep window) (plan|run)",
     r"^lra tune(?! show)",
+    r"^lra table show sweep=probes",
     r"^lra sweep (landmarks|window)(?! show)",
     r"^lra train (-m|trainer=ddp|sweep=)",
     r"^lra bench",

@@ -181,7 +181,7 @@ def test_a_run_on_a_probe_is_tested_again_on_the_data_of_its_settings(data, caps
 def test_a_probe_of_ones_own_is_one_function_and_one_file(data, tmp_path, monkeypatch, capsys):
     (tmp_path / "my_probes.py").write_text(OWN)
     monkeypatch.syspath_prepend(str(tmp_path))
-    file = read_choice("task", "majority")
+    file = read_choice("task", "most_frequent")
     file |= {"name": "first"}
     file["spec"] |= {"name": "first"}
     file["open_source"]["generate"]["_target_"] = "my_probes.first"

@@ -9,7 +9,7 @@ from lra.settings.compose import load_config
 from lra.settings.method import ATTENTION
 from tests.mixers.test_contract import NAMES
 from tests.pairs import each_and_all
-from tests.test_conf import names
+from tests.test_conf import TASKS
 
 MIXERS = [name for name in NAMES if name != ATTENTION]
 
@@ -28,7 +28,7 @@ def model_and_batch(task: str, mixer: str, protocol: str, *words: str):
 @pytest.mark.some_fast(6)
 @pytest.mark.some_in_ci(12)
 @pytest.mark.parametrize("mixer", MIXERS)
-@pytest.mark.parametrize("task, protocol", each_and_all(names("task"), ["paper", "clean"]))
+@pytest.mark.parametrize("task, protocol", each_and_all(TASKS, ["paper", "clean"]))
 def test_every_task_builds_and_every_parameter_learns(task, mixer, protocol):
     model, tokens, valid = model_and_batch(task, mixer, protocol)
     cross_entropy(model(tokens, valid), torch.tensor([0, 1, 0])).backward()

@@ -62,7 +62,7 @@ def lag(
     return [f"{value}!" if place in marked else f"{value}" for place, value in enumerate(value_at)], label
 
 
-def majority(rng: random.Random, *, length: int, training: bool, values: int) -> Example:
+def most_frequent(rng: random.Random, *, length: int, training: bool, values: int) -> Example:
     while True:
         drawn = [rng.randrange(values) for _ in range(length)]
         (label, most), *others = Counter(drawn).most_common()
@@ -129,7 +129,7 @@ def label_of(task: str, words: list[str], settings: dict[str, object]) -> int:
         asked = [words[place - int(settings["distance"])] for place, word in enumerate(words) if word[-1] == "!"]
         (label,) = {word.removesuffix("!") for word in asked}
         return int(label)
-    if task == "majority":
+    if task == "most_frequent":
         return int(max(set(words), key=words.count))
     elements = elements_of(str(settings["group"]))
     product = elements[0]

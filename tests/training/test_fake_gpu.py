@@ -9,7 +9,7 @@ from itertools import product
 import pytest
 
 from tests.conftest import ROOT
-from tests.test_conf import names
+from tests.test_conf import TASKS
 from tests.training.fake_gpu import PASSES
 from tests.training.test_waiting import METHODS, PROTOCOLS
 
@@ -53,7 +53,7 @@ def test_it_sees_mistakes_and_lets_others_pass():
 @pytest.mark.slow
 def test_every_task_and_method():
     begun = time.monotonic()
-    cells = list(product(names("task"), METHODS, PROTOCOLS))
+    cells = list(product(TASKS, METHODS, PROTOCOLS))
     assert not errors_of(cells)
     passes = sum(passes_of(method) for _, method, _ in cells)
     print(f"{len(cells)} models, {passes} passes: {time.monotonic() - begun:.0f} s")

@@ -27,7 +27,7 @@ from lra.types import Batch
 from tests.attention.test_contract import NAMES
 from tests.mixers.test_tasks import MIXERS
 from tests.pairs import each_once
-from tests.test_conf import names
+from tests.test_conf import TASKS
 from tests.training.fake_gpu import composed, config_of, example_tokens
 from tests.training.waiting import DEVICE, WaitsError, no_autocast, without_waiting
 
@@ -51,8 +51,8 @@ WAITS = {
 METHODS = [*(f"attention={name}" for name in NAMES), *(f"mixer={name}" for name in MIXERS)]
 PROTOCOLS = ("paper", "clean")
 CELLS = [
-    *product(names("task"), METHODS, PROTOCOLS),
-    *((task, method, "s4") for task, method in each_once(names("task"), METHODS)),
+    *product(TASKS, METHODS, PROTOCOLS),
+    *((task, method, "s4") for task, method in each_once(TASKS, METHODS)),
 ]
 
 

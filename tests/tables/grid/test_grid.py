@@ -5,6 +5,7 @@ import pytest
 from lra.base.paths import conf_names
 from lra.settings.compose import load_config
 from lra.settings.run_folder import run_dir
+from lra.settings.several_values import spell_out_all
 from lra.tables.grid.cell import make_cells
 
 
@@ -58,7 +59,7 @@ def test_a_files_widths_are_below_the_length_of_each_task_and_typed_ones_stay():
 @pytest.mark.slow
 @pytest.mark.parametrize("sweep", conf_names("sweep"))
 def test_a_cells_words_give_its_configuration(sweep):
-    cell = make_cells(sweep, ["size=tiny"])[-1]
+    cell = make_cells(sweep, spell_out_all(sweep, ["size=tiny"]))[-1]
     assert run_dir(load_config("train", cell.overrides)) == cell.folder
     assert load_config("train", cell.overrides, with_hydra=True).hydra.mode.name == "RUN"
 

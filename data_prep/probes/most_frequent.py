@@ -1,4 +1,4 @@
-"""Majority: which token is the most frequent one? An average over positions is all that it takes.
+"""Which token is the most frequent one? An average over positions is all that it takes (most-freq, Weiss et al. 2021).
 
 Letters: N examples, L positions, C values.
 """
@@ -9,7 +9,7 @@ from data_prep.probes.drawn import Drawn
 from lra.base.option_types import AtLeastTwo
 
 
-def majority(rng: np.random.Generator, count: int, *, length: int, training: bool, values: AtLeastTwo) -> Drawn:
+def most_frequent(rng: np.random.Generator, count: int, *, length: int, training: bool, values: AtLeastTwo) -> Drawn:
     """Draw tokens at random until one of them is more frequent than each other one.
 
     Args:
