@@ -64,6 +64,7 @@ def test_the_rates_are_tried_first_and_the_seeds_have_each_methods_best(trained,
         assert all(f'"lr": {rate.partition("=")[2]}' in path.read_text() for path in records)
 
 
+@pytest.mark.slow
 def test_after_a_kill_the_same_command_goes_on(trained, monkeypatch):
     train = runner._train
 
@@ -83,6 +84,7 @@ def test_after_a_kill_the_same_command_goes_on(trained, monkeypatch):
     assert len(trained) == len({*trained}) == 12 + 12
 
 
+@pytest.mark.slow
 def test_the_plan_is_of_the_search_until_it_is_over(trained, capsys):
     plan = ["table", "plan", "sweep=probes", "task=recall", "attention=linear", "size=tiny", "recipe.steps=4"]
     assert main(plan) == 0
@@ -101,6 +103,7 @@ def test_another_recipe_is_not_searched(trained):
     assert {which for _, _, which in trained} == {"seed 0"}
 
 
+@pytest.mark.slow
 def test_compare_takes_the_search_of_the_probes_too(trained, capsys):
     words = ["sweep=probes", "task=recall", "attention=linear,full", "size=tiny", "budget=2"]
     assert main(["compare", "run", *words]) == 0
@@ -108,6 +111,7 @@ def test_compare_takes_the_search_of_the_probes_too(trained, capsys):
     assert "12 would" not in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_another_search_that_is_typed_takes_the_place_of_the_probes(trained, capsys):
     words = ["sweep=probes", "task=recall", "attention=linear", "size=tiny", "search=tune", "budget=2"]
     assert main(["table", "run", *words]) == 0

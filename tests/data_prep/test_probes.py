@@ -32,6 +32,7 @@ def in_words(drawn) -> list[list[str]]:
     return [[drawn.words[token - 1] for token in row] for row in drawn.tokens.tolist()]
 
 
+@pytest.mark.some_fast(8)
 @pytest.mark.parametrize("training", [True, False])
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("task", PROBES)
@@ -112,6 +113,7 @@ def stored(task: str, *overrides: str) -> dict[str, list[tuple[bytes, int]]]:
     }
 
 
+@pytest.mark.slow
 def test_no_dev_or_test_example_is_another_one_or_in_the_training_part(data):
     few = [f"task.sizes.tiny.{key}" for key in ("train=2000", "test=200", "blanks=0")]  # of 1,296 words
     parts = stored("words", *few)
@@ -169,6 +171,7 @@ def first(rng, count, *, length, training, values: int):
 """
 
 
+@pytest.mark.slow
 def test_a_run_on_a_probe_is_tested_again_on_the_data_of_its_settings(data, capsys):
     settings = ("task=recall", "size=tiny", "task.sizes.tiny.pairs=4", "attention=average", "logger=csv")
     assert main(["train", *settings, "recipe.steps=2", "recipe.eval_every=2"]) == 0
