@@ -58,7 +58,8 @@ TINY = "size=tiny recipe.steps=2 recipe.eval_every=2 trainer.threads=1"
 ADDED = (
     (r"^lra train '?\+logger\.wandb", "logger=wandb"),
     (r"^lra (train|table|sweep|compare|tune) (?!--cfg|.*jsonl)|^lra (train|table|compare|tune)$", f"{TINY} logger=csv"),
-    (r"^lra (table|compare) (plan|run|show) sweep=probes", "task=recall attention=linear seed=0 budget=1"),
+    (r"^lra (table|compare) (plan|run) sweep=probes", "task=recall attention=linear seed=0 budget=1"),
+    (r"^lra table show sweep=probes", "task=recall attention=linear seed=0"),
     (r"^lra tune(?! show)", "task=listops attention=nystrom budget=1"),
     (r"^lra table (plan|run)", "task=listops attention=nystrom seed=0"),
     (r"^lra compare (run|plan)", "seed=0"),
