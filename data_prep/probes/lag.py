@@ -8,7 +8,7 @@ Letters: N examples, L positions.
 
 import numpy as np
 
-from data_prep.probes.drawn import Drawn
+from data_prep.probes.drawn import Drawn, random_positions
 from lra.base.option_types import Count, Fraction
 from lra.types import UserError
 
@@ -52,7 +52,7 @@ def lag(
     label_N = rng.integers(0, values, count)
     is_marked_NL = np.zeros((count, length), bool)
     places = length - distance
-    is_marked_NL[:, distance:] = np.argsort(np.argsort(rng.random((count, places)), axis=1), axis=1) < marks
+    is_marked_NL[:, distance:] = random_positions(marks, rng, count, places)
     is_asked_NL = np.zeros((count, length), bool)
     is_asked_NL[:, :places] = is_marked_NL[:, distance:]
     is_asked_NL &= rng.random((count, length)) >= noise

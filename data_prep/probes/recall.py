@@ -11,7 +11,7 @@ Letters: N examples, P pairs, L positions.
 
 import numpy as np
 
-from data_prep.probes.drawn import Drawn
+from data_prep.probes.drawn import Drawn, numbers_up_to
 from lra.base.option_types import Count
 from lra.types import UserError
 
@@ -78,7 +78,7 @@ def _number_of_pairs(
         why = f"more than the {keys} keys" if pairs > keys else f"more than the {most} positions before the query"
         line = f"task.data.pairs={pairs} is {why}"
         raise UserError(line, kind="contradiction", key="task.data.pairs", value=pairs, right=min(keys, most))
-    return rng.integers(1, pairs + 1, count) if training else np.full(count, pairs)
+    return numbers_up_to(pairs, rng, count, training=training)
 
 
 def _pairs(

@@ -8,7 +8,7 @@ Letters: N examples, L positions.
 
 import numpy as np
 
-from data_prep.probes.drawn import Drawn
+from data_prep.probes.drawn import Drawn, numbers_up_to, random_positions
 from lra.base.option_types import Count
 from lra.types import UserError
 
@@ -43,10 +43,9 @@ def selective_copy(
     if marked > before:
         line = f"task.data.marked={marked} is more than the {before} positions before the query"
         raise UserError(line, kind="contradiction", key="task.data.marked", value=marked, right=before)
-    number_N = rng.integers(1, marked + 1, count) if training else np.full(count, marked)
+    number_N = numbers_up_to(marked, rng, count, training=training)
     value_NL = rng.integers(0, values, (count, before))
-    rank_NL = np.argsort(np.argsort(rng.random((count, before)), axis=1), axis=1)
-    is_marked_NL = rank_NL < number_N[:, None]
+    is_marked_NL = random_positions(number_N, rng, count, before)
     asked_N = rng.integers(0, number_N)
     is_asked_NL = is_marked_NL & (np.cumsum(is_marked_NL, axis=1) == 1 + asked_N[:, None])
     noise_NL = 1 + values + rng.integers(0, noise, (count, before))

@@ -11,6 +11,7 @@ from data_prep.builder import Row
 from data_prep.probes.drawn import Drawn
 from data_prep.source import Request, Source
 from data_prep.tokens.source import Tokens
+from lra.base.probes import GIVEN
 from lra.data.manifest import SPLITS
 from lra.data.writer import Example
 from lra.types import UserError
@@ -77,7 +78,7 @@ def _options(request: Request, generate: Callable[..., Drawn]) -> dict[str, Any]
     """Choose the settings for the function; one that it does not take, or lacks, is refused."""
     options = {key: value for key, value in request.settings.items() if key not in NOT_FOR_THE_FUNCTION}
     takes = {name: each for name, each in signature(generate).parameters.items() if each.kind == each.KEYWORD_ONLY}
-    own = [name for name in takes if name not in ("length", "training")]
+    own = [name for name in takes if name not in GIVEN]
     wrong = next((key for key in options if key not in own), None)
     if wrong is not None:
         line = f"task.data.{wrong} is no setting of task={request.task}; it has {', '.join(own)}"

@@ -16,7 +16,7 @@ import re
 
 import numpy as np
 
-from data_prep.probes.drawn import Drawn
+from data_prep.probes.drawn import Drawn, numbers_up_to, random_positions
 from lra.base.option_types import Count, Fraction
 from lra.types import UserError
 
@@ -49,9 +49,9 @@ def words(
         line = f"task.data.word={word} does not divide the {length} positions of a sequence"
         right = max(number for number in range(1, word) if length % number == 0)
         raise UserError(f"{line}; type {right}", kind="contradiction", key="task.data.word", value=word, right=right)
-    number_N = rng.integers(1, word + 1, count) if training else np.full(count, word)
-    rank_NW = np.argsort(np.argsort(rng.random((count, word)), axis=1), axis=1)
-    element_NW = np.where(rank_NW < number_N[:, None], rng.integers(0, len(table), (count, word)), IDENTITY)
+    number_N = numbers_up_to(word, rng, count, training=training)
+    is_drawn_NW = random_positions(number_N, rng, count, word)
+    element_NW = np.where(is_drawn_NW, rng.integers(0, len(table), (count, word)), IDENTITY)
     product_N = element_NW[:, 0]
     for index in range(1, word):
         product_N = table[product_N, element_NW[:, index]]

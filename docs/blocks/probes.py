@@ -6,9 +6,9 @@ import numpy as np
 from hydra.utils import get_method
 
 from docs.blocks.markdown import table
-from lra.base.probes import is_probe
+from lra.base.probes import GIVEN, is_probe
 from lra.settings.compose import load_config
-from lra.settings.declared import GIVEN_TO_PROBES, declared_by_class
+from lra.settings.declared import declared_by_class
 from lra.verbs.show_choices import choices
 
 TRAIN, TEST = 8_000, 4_000  # examples from which the counts of tokens are fitted, and on which they are tested
@@ -22,7 +22,7 @@ def probes() -> str:
         if is_probe(file):
             cfg = load_config("train", [f"task={task}"])
             target = file["open_source"]["generate"]["_target_"]
-            own = {key: cfg.task.data[key] for key in declared_by_class(target).kinds if key not in GIVEN_TO_PROBES}
+            own = {key: cfg.task.data[key] for key in declared_by_class(target).kinds if key not in GIVEN}
             length, classes = cfg.task.spec.seq_len, cfg.task.spec.num_classes
             chance, counts = f"{100 / classes:.0f} %", f"{100 * _by_counts(target, length, own):.0f} %"
             settings = ", ".join(f"{key} {value}" for key, value in own.items())

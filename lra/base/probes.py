@@ -5,6 +5,8 @@ from typing import Any
 
 from lra.base.paths import conf_names, read_choice
 
+GIVEN = ("rng", "count", "length", "training")  # arguments of a probe's function that are no settings of its task
+
 
 def is_probe(task: Mapping[str, Any]) -> bool:
     """Tell whether a task, with the settings of its file, is a probe: `open_source` has a function `generate`."""

@@ -13,12 +13,11 @@ from hydra.utils import get_object
 from omegaconf import DictConfig, OmegaConf
 
 from lra.base.option_types import argument_types
+from lra.base.probes import GIVEN
 from lra.runs.schema import TARGET
 from lra.settings.added_keys import INSTEAD
 from lra.settings.compose import CONF
 from lra.settings.option_groups import CLOSED, GROUPS, IMAGES, OF_IMAGES, PARAMETER_GROUP, PARAMETER_GROUPS
-
-GIVEN_TO_PROBES = ("rng", "count", "length", "training")  # arguments of a probe's function that are no settings
 
 
 class Options(NamedTuple):
@@ -71,7 +70,7 @@ def _of_probe(cfg: DictConfig) -> Mapping[str, object]:
     """Collect the `data` settings that the function of a probe takes by name; another task has none."""
     function = class_of(cfg, "task.open_source.generate")
     kinds = declared_by_class(function).kinds if function else {}
-    return {name: kind for name, kind in kinds.items() if name not in GIVEN_TO_PROBES}
+    return {name: kind for name, kind in kinds.items() if name not in GIVEN}
 
 
 def class_of(cfg: DictConfig, group: str) -> str | None:

@@ -66,7 +66,7 @@ def show_tasks(size: str, data: Path) -> None:
     Probes have a table of their own.
     """
     files, console = choices("task"), make_console()
-    for title, of_probes in (("Tasks", False), ("\nProbes: generated tasks, no part of Long Range Arena", True)):
+    for title, of_probes in (("Tasks", False), ("Probes: generated tasks, no part of Long Range Arena", True)):
         table = TextTable(
             title=f"{title}, size={size}; metric: accuracy over every test example",
             columns=("task", "classes", "length", "train / dev / test", "data here", "terms", "what"),

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import yaml
 
+from data_prep.probes.source import NOT_FOR_THE_FUNCTION
 from data_prep.probes.words import multiplication_table
 from lra.base.paths import conf_names, read_choice
 from lra.base.probes import probe_named
@@ -15,7 +16,6 @@ from lra.types import UserError
 from tests.reference import probes as twins
 
 PROBES = [name for name in conf_names("task") if probe_named(name)]
-NOT_GIVEN = ("seq_len", "max_length", "train", "dev", "test", "data_seed")
 SIZES = ("full", "tiny")
 COUNT = 2000
 SIGMAS = 5.5  # a frequency may be off by so many standard deviations: of 10,000 that are compared none is, by chance
@@ -24,7 +24,7 @@ SIGMAS = 5.5  # a frequency may be off by so many standard deviations: of 10,000
 def function_and_settings(task: str, size: str):
     file = read_choice("task", task)
     module, _, name = file["open_source"]["generate"]["_target_"].rpartition(".")
-    settings = {key: value for key, value in file["sizes"][size].items() if key not in NOT_GIVEN}
+    settings = {key: value for key, value in file["sizes"][size].items() if key not in NOT_FOR_THE_FUNCTION}
     return getattr(importlib.import_module(module), name), settings, file["sizes"][size]["seq_len"]
 
 
