@@ -16,8 +16,8 @@ from lra.settings.processes_and_parts import num_processes, use_one_device
 from lra.settings.stored_config import read_trained_config
 from lra.terminal.console import make_console
 from lra.training.compiled import compile_model
-from lra.training.machine import autocast_context, prepare_machine, to_weight_dtype
-from lra.types import UserError, to_device
+from lra.training.correct_examples import correct_examples
+from lra.types import UserError
 from lra.verbs.train_summary import print_predictions
 
 
@@ -62,20 +62,10 @@ def _correct(trained: DictConfig, folder: Path) -> Tensor:
     """Tell which test examples the best checkpoint predicts right, `[examples]` bool."""
     machine = machine_and_loggers.build_machine(trained)
     arguments = machine_and_loggers.build_trainer_arguments(trained)
-    if not arguments:  # without Lightning, whose import takes longer than the test of a small model
-        batches, model = (
-            build_data(trained).test_dataloader(),
-            build_trained_model(trained, folder),
-        )
+    if not arguments:
+        batches, model = build_data(trained).test_dataloader(), build_trained_model(trained, folder)
         compile_model(model, trained.get("compile"))
-        prepare_machine(machine)
-        model = to_weight_dtype(machine.precision, model).to(machine.device).eval()
-        correct = []
-        with torch.inference_mode(), autocast_context(machine.precision, machine.device):
-            for batch in batches:
-                tokens, valid, label = to_device(batch, machine.device)
-                correct.append((model(tokens, valid).argmax(-1) == label).cpu())
-        return torch.cat(correct)
+        return correct_examples(model, batches, machine)
     from lra.training import run as training
 
     module = build_module(trained)

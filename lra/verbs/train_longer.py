@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-import torch
 from omegaconf import DictConfig, OmegaConf
 from rich.console import Console
 from torch import nn
@@ -15,8 +14,8 @@ from lra.runs.record import read_record, write_record
 from lra.runs.run_lock import RunLockedError, lock_run
 from lra.runs.schema import Record
 from lra.settings.processes_and_parts import use_one_device
-from lra.training.machine import Machine, autocast_context, prepare_machine, to_weight_dtype
-from lra.types import to_device
+from lra.training.correct_examples import correct_examples
+from lra.training.machine import Machine
 
 FACTORS = (2, 4)
 
@@ -89,12 +88,5 @@ def _accuracy(cfg: DictConfig, model: nn.Module, machine: Machine) -> float | No
     }:
         return None
     longer.load_state_dict(weights)
-    prepare_machine(machine)
-    longer = to_weight_dtype(machine.precision, longer).to(machine.device).eval()
-    right = count = 0
-    with torch.inference_mode(), autocast_context(machine.precision, machine.device):
-        for batch in build_data(cfg).test_dataloader():
-            tokens, valid, label = to_device(batch, machine.device)
-            right += int((longer(tokens, valid).argmax(-1) == label).sum())
-            count += len(label)
-    return right / count
+    correct = correct_examples(longer, build_data(cfg).test_dataloader(), machine)
+    return correct.sum().item() / len(correct)
