@@ -16,6 +16,7 @@ from lra.base.paths import read_choice
 from lra.runs.files import BEST
 from lra.runs.schema import own_model
 from lra.settings.check import OWN_MODEL, check_values
+from lra.settings.cuda_graphs import records_step
 from lra.settings.method import method_name, mixer_group, mixer_settings, mixes_by_attention
 from lra.settings.plain_values import plain
 from lra.settings.processes_and_parts import batch_parts, num_nodes, num_processes
@@ -175,6 +176,7 @@ def build_module(cfg: DictConfig) -> ClassifierModule:
         make_optimizer=_optimizer_maker(cfg),
         make_schedule=_schedule_maker(cfg),
         label=f"{cfg.task.name}/{method_name(cfg)}",
+        records_step=records_step(cfg),
     )
 
 

@@ -4,7 +4,7 @@ Values have their declared types and do not contradict each other; every option 
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 import yaml
@@ -16,6 +16,7 @@ from lra.base.option_types import WrongValueError, allows, first_wrong
 from lra.base.paths import NO_OPTION_KEYS
 from lra.runs.schema import TARGET, TUNED, is_ours, own_model
 from lra.settings.added_keys import CALLBACKS_INSTEAD, USER_GROUPS, targets_of
+from lra.settings.cuda_graphs import attention_obstacle, obstacle
 from lra.settings.declared import class_of, declares, group_options
 from lra.settings.method import ATTENTION, mixes_by_attention
 from lra.settings.unknown_option import unknown_option
@@ -30,11 +31,6 @@ OWN_MODEL = "a file of its own, conf/model/NAME.yaml, names the options of a mod
 LEAST_LENGTH = 5  # one more than the tokens of the shortest ListOps expression, because the bound is exclusive
 DRAWN_SIDE = 32  # pixels in a row of a source image, unless the task sets `drawn_side`
 ON_CPU_INSTEAD = {"16-mixed": "bf16", "tf32": "float32"}  # precisions that only GPUs have
-# Options of attentions whose training step no graph can record: the values that it has, why, and one without it.
-NOT_IN_GRAPHS: Mapping[str, tuple[Callable[[object], bool], str, object]] = {
-    "pinv": (lambda value: value == "exact", "waits for the GPU's singular values", "iterative"),
-    "redraw_every": (bool, "draws other features between steps", 0),
-}
 
 
 def check_config(cfg: DictConfig, verb: str | None) -> None:
@@ -165,6 +161,9 @@ def _check_trainer(cfg: DictConfig) -> None:
         why = f"has no effect on trainer.precision={trainer.precision}: leave it out, or choose mixed precision"
         raise _contradiction(cfg, "model.attention_dtype", why, "trainer.precision=bf16-mixed", kind="no_effect")
     _check_graphs(cfg)
+    if trainer.get("cuda_graph") is True and (found := obstacle(cfg)) is not None:
+        why = f"records a step once for all, and {found.setting} {found.does}"
+        raise _contradiction(cfg, "trainer.cuda_graph", why, f"trainer.cuda_graph=auto, or {found.right}")
     if trainer.get("fused_optimizer") and trainer.get("gradient_clip_val") and is_mixed:
         right = "trainer.fused_optimizer=false, or leave trainer.gradient_clip_val out"
         raise _contradiction(cfg, "trainer.precision", "cannot clip gradients with a fused optimizer", right)
@@ -182,12 +181,9 @@ def _check_graphs(cfg: DictConfig) -> None:
     if isinstance(parts, int) and parts != 1:
         why = f"overwrites the gradients of the parts of trainer.accumulate_grad_batches={parts}"
         raise _contradiction(cfg, "compile", why, "compile=true")
-    has_attention = OmegaConf.select(cfg, "mixer.name") in (None, "attention")  # no mixer: an older configuration
-    attention = (has_attention and cfg.get("attention")) or {}
-    for name, (prevents, why, without) in NOT_IN_GRAPHS.items():
-        if prevents(attention.get(name)):
-            why = f"records a step as a CUDA graph, and attention.{name}={attention[name]} {why}"
-            raise _contradiction(cfg, "compile", why, f"compile=true, or attention.{name}={without}")
+    if (found := attention_obstacle(cfg)) is not None:
+        why = f"records a step as a CUDA graph, and {found.setting} {found.does}"
+        raise _contradiction(cfg, "compile", why, f"compile=true, or {found.right}")
 
 
 def _check_data(cfg: DictConfig) -> None:

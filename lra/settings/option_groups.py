@@ -51,6 +51,7 @@ TRAINER: Kinds = {  # lra's own options; `lra.settings.added_keys` has those of 
     "max_steps": Count | None,
     "threads": Count | None,  # lra.training.machine.Machine knows how many are too many
     "data_on_device": bool,
+    "cuda_graph": bool | Literal["auto"],
 }
 CALLBACKS: Kinds = {  # their own options; further entries name a class
     "log_every_steps": Count,

@@ -39,6 +39,7 @@ MISSING_IN_OLDER = (
     "recipe.parameter_groups",
     "trainer.fused_optimizer",
     "trainer.data_on_device",
+    "trainer.cuda_graph",
     "trainer.dev_batch_size",
 )
 RETRAIN = "bring the run's own file back, or train again: lra train"

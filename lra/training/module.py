@@ -21,6 +21,7 @@ from torchmetrics import Metric
 from torchmetrics.classification import MulticlassAccuracy, MulticlassConfusionMatrix
 
 from lra.training.ranks import gather, interleave
+from lra.training.recorded_step import RecordedStep, WaitsForGpuError
 from lra.types import Batch, UserError
 
 
@@ -57,7 +58,8 @@ class ClassifierModule(pl.LightningModule):
 
     Training metrics stay on the device until `pop_train_metrics`: on a GPU, a `self.log` at every step would take
     longer than the step of a small model. The model maps tokens `[B, N, L]` and their mask to logits `[B, C]`; errors
-    name the run by `label`, such as `listops/nystrom`.
+    name the run by `label`, such as `listops/nystrom`. With `records_step` the passes of the first step on a GPU are
+    recorded as a CUDA graph, which the other steps repeat.
 
     Attributes:
         correct: whether the last test's predictions were right, `[B]` bool for each batch.
@@ -72,10 +74,12 @@ class ClassifierModule(pl.LightningModule):
         make_optimizer: Callable[[nn.Module], Optimizer],
         make_schedule: Callable[[Optimizer], LRScheduler],
         label: str,
+        records_step: bool = False,
     ):
         super().__init__()
         self.model = model
-        self.label = label
+        self.label, self.records_step = label, records_step
+        self._recorded: RecordedStep | None = None
         self._make_optimizer, self._make_schedule = make_optimizer, make_schedule
         self.train_loss, self.eval_loss = MeanLoss(), MeanLoss()
         # torchmetrics' check of the labels would wait for the device; a wrong label is an error of the loss anyway.
@@ -114,14 +118,55 @@ class ClassifierModule(pl.LightningModule):
         logits_BC: Tensor = self.model(batch.tokens, batch.valid)
         return logits_BC.to(torch.promote_types(logits_BC.dtype, torch.float32))
 
+    def loss_and_logits(self, batch: Batch) -> tuple[Tensor, Tensor]:
+        """Compute the mean loss of a batch, and its logits `[B, C]`."""
+        logits_BC = self(batch)
+        return cross_entropy(logits_BC, batch.label), logits_BC
+
+    def passes(self, batch: Batch) -> tuple[Tensor, ...]:
+        """Set the gradients of a batch, by the recorded passes; return its loss and logits, valid until the next call.
+
+        Raises:
+            UserError: when the step waits for the GPU, so that it cannot be recorded.
+        """
+        if self._recorded is None:
+            try:
+                self._recorded = RecordedStep(self.model, self.loss_and_logits, batch)
+            except WaitsForGpuError as error:
+                right = "trainer.cuda_graph=false"
+                line = (
+                    f"a step of {self.label} waits for the GPU, so it cannot be recorded as a CUDA graph; type {right}"
+                )
+                raise UserError(line, kind="wrong_value", key="trainer.cuda_graph", right=right) from error
+        return self._recorded(batch)
+
+    def on_train_start(self) -> None:
+        """Forget a recording of an earlier training, which had the weights in other memory."""
+        self._recorded = None
+
+    def on_train_end(self) -> None:
+        """Give the memory of the recording back."""
+        if self._recorded is not None:
+            self._recorded = None
+            self.zero_grad(set_to_none=True)
+
+    def optimizer_zero_grad(self, epoch: int, batch_idx: int, optimizer: Optimizer) -> None:
+        """Leave the gradients to recorded passes, which have set them and will overwrite them."""
+        if self._recorded is None:
+            super().optimizer_zero_grad(epoch, batch_idx, optimizer)
+
+    def backward(self, loss: Tensor, *args: Any, **kwargs: Any) -> None:
+        """Do the backward pass, which recorded passes have done."""
+        if self._recorded is None:
+            super().backward(loss, *args, **kwargs)
+
     def training_step(self, batch: Batch, batch_idx: int) -> Tensor:
         """Compute the loss of one batch.
 
         Raises:
             NonFiniteLossError: when the loss is NaN or infinite; on a GPU `pop_train_metrics` raises it.
         """
-        logits = self(batch)
-        loss = cross_entropy(logits, batch.label)
+        loss, logits = self.passes(batch) if self.records_step and self.reads_late else self.loss_and_logits(batch)
         if not self.reads_late:
             self._check_finite(loss)
         self.train_loss.update(loss.detach())

@@ -16,7 +16,7 @@ from lra.settings.method import method_name
 from lra.terminal.fit_table import print_text_table
 from lra.terminal.text_table import TextTable
 from lra.training.cost import harness_step
-from lra.training.cost.counting import copy_rate, count_work, product_rate
+from lra.training.cost.counting import copy_rate, count_work, product_rate, synchronized_seconds
 from lra.training.machine import set_float32, to_weight_dtype
 from lra.training.module import ClassifierModule
 from lra.types import Batch, to_device
@@ -51,7 +51,8 @@ def measure_step(cfg: DictConfig, console: Console) -> None:
             )
         module = module.to(device)
         dev.append(harness_step.dev_pass(module, datamodule, machine, batches=cfg.dev_batches))
-    print_times(console, harness_step.medians(bare), statistics.median(harness), dev)
+    recorded = recorded_seconds(module, list(itertools.islice(batches, cfg.steps)), precision)
+    print_times(console, harness_step.medians(bare), recorded, statistics.median(harness), dev)
 
     def step() -> harness_step.Phases:
         return harness_step.bare_step(module.train(), optimizer, batch, precision)
@@ -72,11 +73,31 @@ def measure_step(cfg: DictConfig, console: Console) -> None:
         console.print(f"{products}trace of two steps: {trace}")
 
 
-def print_times(console: Console, bare: harness_step.Phases, harness: float, dev: list[tuple[float, float]]) -> None:
+def recorded_seconds(module: ClassifierModule, batches: Sequence[Batch], precision: str) -> float | None:
+    """Time a step whose passes are a CUDA graph; None where the run launches kernel by kernel."""
+    if not module.records_step:
+        return None
+    step = harness_step.make_step(module.train(), batches, parts=1, precision=precision)
+    step()
+    began = synchronized_seconds(module.device)
+    for _ in batches:
+        step()
+    return (synchronized_seconds(module.device) - began) / len(batches)
+
+
+def print_times(
+    console: Console,
+    bare: harness_step.Phases,
+    recorded: float | None,
+    harness: float,
+    dev: list[tuple[float, float]],
+) -> None:
     """Print the table of times and ratios."""
     parts = {name: getattr(bare, name) for name in ("forward", "backward", "optimizer")}
     rows = [[name, f"{seconds * 1e3:.1f}", f"{seconds / bare.total:.0%}"] for name, seconds in parts.items()]
     rows.append(["bare step", f"{bare.total * 1e3:.1f}", "100%"])
+    if recorded is not None:
+        rows.append(["bare step, as a CUDA graph", f"{recorded * 1e3:.1f}", f"{recorded / bare.total:.0%}"])
     rows.append(["step in the harness", f"{harness * 1e3:.1f}", f"{harness / bare.total:.1%}"])
     passes, forwards = (statistics.median(seconds) for seconds in zip(*dev, strict=True))
     ratio = statistics.median(whole / alone for whole, alone in dev)

@@ -60,10 +60,18 @@ def make_step(
 ) -> Callable[[], torch.Tensor]:
     """Make a function that trains one step in `parts` parts and returns its loss, which stays on the device.
 
+    A module that records its step does so here too.
+
     The batches, on the module's device, are parts of batches, used again and again; `precision` is that of Lightning's
     Trainer.
     """
     optimizer, endless = module.make_optimizer(), cycle(batches)
+
+    def recorded() -> torch.Tensor:
+        with autocast_context(precision, module.device):
+            loss, _ = module.passes(next(endless))
+        optimizer.step()
+        return loss.clone()
 
     def step() -> torch.Tensor:
         total = torch.zeros((), device=module.device)
@@ -76,7 +84,7 @@ def make_step(
         optimizer.zero_grad()
         return total
 
-    return step
+    return recorded if module.records_step else step
 
 
 def harness_steps(
