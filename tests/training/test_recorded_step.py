@@ -109,7 +109,7 @@ def test_another_shape_is_never_computed_with_what_an_earlier_batch_left(change)
         ((), True),
         (("task=image", "mixer=s4d", "protocol=s4"), True),
         (("trainer.cuda_graph=false",), False),
-        (("trainer=cpu",), False),
+        (("trainer=cpu", "trainer.cuda_graph=auto"), False),
         (("trainer.precision=bf16-mixed",), True),
         (("trainer.precision=16-mixed",), False),
         (("trainer.accumulate_grad_batches=2",), False),
@@ -120,11 +120,11 @@ def test_another_shape_is_never_computed_with_what_an_earlier_batch_left(change)
     ],
 )
 def test_what_auto_records(words, records):
-    assert records_step(load_config("train", ["trainer=gpu", *words])) is records
+    assert records_step(load_config("train", ["trainer=gpu", "trainer.cuda_graph=auto", *words])) is records
 
 
 def test_auto_does_not_record_what_a_user_has_written():
-    cfg = load_config("train", ["trainer=gpu"])
+    cfg = load_config("train", ["trainer=gpu", "trainer.cuda_graph=auto"])
     cfg.attention._target_ = "mine.Attention"
     assert not records_step(cfg)
     cfg.trainer.cuda_graph = True
@@ -133,7 +133,7 @@ def test_auto_does_not_record_what_a_user_has_written():
 
 def test_the_setting_is_not_in_the_hash():
     one, other = (
-        hashed_settings(load_config("train", ["trainer=gpu", *words])) for words in ((), ("trainer.cuda_graph=false",))
+        hashed_settings(load_config("train", ["trainer=gpu", *words])) for words in ((), ("trainer.cuda_graph=auto",))
     )
     assert one == other
 
@@ -173,7 +173,7 @@ def test_on_a_gpu_twenty_steps_are_the_same(method, precision):
 
 @needs_gpu
 def test_on_a_gpu_a_step_that_waits_is_refused():
-    module = build("trainer=gpu", "attention=average").cuda()
+    module = build("trainer=gpu", "trainer.cuda_graph=true", "attention=average").cuda()
     waits = partial(torch.Tensor.item)
     module.model.register_forward_hook(lambda _module, _inputs, logits: waits(logits.sum()) and None)
     with pytest.raises(Exception, match=r"trainer\.cuda_graph=false"):
