@@ -134,6 +134,7 @@ def _run(verb: str, arguments: list[str]) -> int:
     from lra.settings.check import check_config
     from lra.settings.compose import load_config, without_descriptions
     from lra.settings.overrides import check_mixer, check_overrides
+    from lra.settings.several_values import refuse_all_of_sweep
     from lra.terminal.errors import explain
     from lra.verbs.train_sweep import Job, jobs_elsewhere, print_jobs
 
@@ -181,6 +182,7 @@ def _run(verb: str, arguments: list[str]) -> int:
                 raise UserError(f"what= is the word after lra {verb}: {settings[0][5:]}", kind="no_effect", key="what")
         others, settings = _split(settings)
         read_flags(others, verb)
+        refuse_all_of_sweep(settings)
         settings = check_overrides(verb, settings, sweep=bool(flags))
         check_mixer(settings)
         sys.argv = [f"lra {verb}", *flags, *others, *settings]

@@ -53,9 +53,7 @@ def open_source(request: Request, *, generate: Callable[..., Drawn]) -> Source:
     parts, known = {}, set[bytes]()
     for index, split in reversed([*enumerate(SPLITS)]):  # the training part last: it leaves out what the others have
         rng = np.random.default_rng((settings["data_seed"], index))
-        parts[split] = _draw_part(
-            partial(draw, rng, training=split == "train"), counts[split], known, request, distinct=split != "train"
-        )
+        parts[split] = _draw_part(partial(draw, rng, training=split == "train"), split, known, request)
     total = sum(counts.values())
     request.tick(total, total)
     return Source(
@@ -90,11 +88,10 @@ def _options(request: Request, generate: Callable[..., Drawn]) -> dict[str, Any]
     return options
 
 
-def _draw_part(
-    draw: Callable[[int], Drawn], count: int, known: set[bytes], request: Request, *, distinct: bool
-) -> Drawn:
-    """Draw the examples of a part that are not `known`; `distinct` ones become known."""
-    tokens, labels, words, fruitless = list[np.ndarray](), list[int](), list[str](), 0
+def _draw_part(draw: Callable[[int], Drawn], split: str, known: set[bytes], request: Request) -> Drawn:
+    """Draw the examples of a part that are not `known`; those of dev and test become known, so that they differ."""
+    count, fruitless = int(request.settings[split]), 0
+    tokens, labels, words = list[np.ndarray](), list[int](), list[str]()
     while len(tokens) < count:
         drawn, before = draw(AT_ONCE), len(tokens)
         _check(drawn, request)
@@ -104,17 +101,14 @@ def _draw_part(
             if key not in known:
                 tokens.append(row)
                 labels.append(label)
-                if distinct:
+                if split != "train":
                     known.add(key)
         fruitless = fruitless + 1 if len(tokens) == before else 0
         if fruitless == FRUITLESS_DRAWS:
-            raise UserError(
-                f"task={request.task} has no {count:,} distinct examples with these settings; ask for fewer, or for"
-                " harder ones",
-                kind="too_few_examples",
-                key="task.data",
-                value=count,
-            )
+            right = f"task.sizes.{request.size}.{split}={len(tokens)}"
+            line = f"task={request.task} has no {count:,} distinct examples for {split} with these settings;"
+            line += f" type {right}" if tokens else " all of them are in the other parts: choose settings with more"
+            raise UserError(line, kind="too_few_examples", key=f"task.data.{split}", value=count, right=right)
     return Drawn(np.stack(tokens[:count]), np.array(labels[:count]), words)
 
 

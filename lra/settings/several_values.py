@@ -9,6 +9,7 @@ from lra.base.paths import conf_names
 from lra.base.probes import probe_named
 from lra.settings.compose import sweep_params
 from lra.settings.method import ATTENTION
+from lra.types import UserError
 
 ALL = "all"  # in place of a name: every name of the group
 METHODS = (f"{ATTENTION}=", "mixer=", "model=")
@@ -36,6 +37,20 @@ def spell_out_all(sweep: str, overrides: Sequence[str]) -> list[str]:
     if ATTENTION in asked and not any(override.startswith("mixer=") for override in overrides):
         asked.append("mixer")
     return [*others, *(f"{group}={','.join(_all_names(sweep, group))}" for group in asked)]
+
+
+def refuse_all_of_sweep(overrides: Sequence[str]) -> None:
+    """Refuse a sweep for `lra train` whose file says `attention: all`, which Hydra would look for by that name.
+
+    Raises:
+        UserError: with the command that spells it out, and searches for a rate first where the file brings a search.
+    """
+    sweep = next((text.removeprefix("sweep=") for text in overrides if text.startswith("sweep=")), None)
+    if sweep in conf_names("sweep") and sweep_params(sweep).get(ATTENTION) == ALL:
+        if "hydra.mode=RUN" in overrides or any(text.startswith(METHODS) for text in overrides):
+            return
+        right = f"lra table run sweep={sweep}"
+        raise UserError(f"sweep={sweep} is a table of every method; type {right}", kind="wrong_value", right=right)
 
 
 def _all_names(sweep: str, group: str) -> list[str]:

@@ -139,7 +139,7 @@ def test_each_of_the_data_settings_has_a_store_of_its_own(data):
         (["task=lag", "task.sizes.tiny.distance=31"], "contradiction", "task.data.marks"),
         (["task=words", "task.sizes.tiny.word=5"], "contradiction", "task.data.word"),
         (["task=words", "task.sizes.tiny.group=A4"], "wrong_value", "task.spec.num_classes"),
-        (["task=words", "task.sizes.tiny.group=Z2", "task.sizes.tiny.blanks=0"], "too_few_examples", "task.data"),
+        (["task=words", "task.sizes.tiny.group=Z2", "task.sizes.tiny.blanks=0"], "too_few_examples", "task.data.test"),
         (["task=recall", "task.sizes.tiny.keys=200"], "wrong_value", "task.spec.vocab_size"),
         (["task=selective_copy", "task.sizes.tiny.queries=31"], "contradiction", "task.data.marked"),
     ],
