@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from docs.blocks import (
+    citable,
     costs,
     data,
     diagnosis,
@@ -28,11 +29,15 @@ from docs.blocks.published import PUBLISHED, ROOT
 
 DOCUMENTS = (ROOT / "README.md", ROOT / "data_prep/README.md", *sorted((ROOT / "docs").glob("*.md")))
 BLOCKS: dict[str, Callable[[], str]] = {
-    "why": front.why,
+    "promise": front.promise,
     "first-run": front.first_run,
     "jobs": front.jobs,
     "standing": front.standing,
     "methods": front.methods,
+    "method-options": front.method_options,
+    "machines-differ": front.machines_differ,
+    "citable": citable.benchmark,
+    "not-the-benchmark": citable.others,
     "setup": data.setup,
     "full-runs": full_runs.runs,
     "full-means": full_runs.means,

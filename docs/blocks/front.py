@@ -9,8 +9,8 @@ from typing import Any
 
 from rich.console import Console
 
-from docs.blocks.costs import faster_than
-from docs.blocks.markdown import prose, table, table_printed
+from docs.blocks.citable import commits_of
+from docs.blocks.markdown import ends, joined, prose, some_columns, table
 from docs.blocks.published import cells, measurements, records
 from docs.blocks.short_seconds import largest_difference
 from lra.base.paths import DESCRIPTION, NO_OPTION_KEYS
@@ -21,24 +21,41 @@ from lra.runs.schema import Record
 from lra.verbs.show_choices import METHODS, choices
 from lra.verbs.train_summary import DEV_ACCURACY, print_summary
 
+FIRST_LINES = 4  # of the demo's output: the rest has its dev accuracies, and what to type next
 PRINTED_WIDTH = 90  # letters of a code block of the site at 1,400 pixels
 
 SOURCE = re.compile(r"(?P<authors>.+), (?P<venue>[^,]+ \d{4}), arXiv (?P<paper>\d+\.\d+)")
-JOBS = (
-    "table show run_group=published/listops.jsonl task=listops attention=full",
-    "sweep landmarks show run_group=published/short_landmarks.jsonl size=short task=pathfinder",
-    "compare show run_group=published/short_table.jsonl size=short task=image attention=nystrom,full mixer=s4d",
+JOBS = (  # of each: the command, the columns that are shown, and what it is with a legend
+    (
+        "table show run_group=published/listops.jsonl task=listops attention=full",
+        ("attention", "listops", "parameters", "hours"),
+        "**Reproduce the paper's table** ([step by step](docs/reproduce.md)). *within*: at most two points apart, a"
+        " bound declared before the runs.",
+    ),
+    (
+        "sweep landmarks show run_group=published/short_landmarks.jsonl size=short task=pathfinder",
+        ("landmarks", "accuracy (%)", "s/step", "attention"),
+        "**Sweep the landmarks.** *exact*: attention without them. *s/step*: seconds of a training step. *attention*:"
+        " relative error of the trained model's attention matrix.",
+    ),
+    (
+        "compare show run_group=published/short_table.jsonl size=short task=image attention=nystrom,full mixer=s4d",
+        ("method", "accuracy (%)", "Δ over seeds", "verdict"),
+        "**Compare variants, yours too.** *Δ*: difference from the first row in points, with a 95 % interval. *5"
+        " would*: five seeds of each row would find such a difference with a probability of 80 %.",
+    ),
 )
 
 
-def why() -> str:
-    """Numbers of the claims above it."""
-    short = records("short_table")
-    methods, tasks, seeds = (len({each["identity"][key] for each in short}) for key in ("attention", "task", "seed"))
-    faster, package = faster_than("nystrom", "transformers")
+def promise() -> str:
+    """What the project is for, with what exact attention has reached."""
+    full = cells(records("listops"))["full"]
     return prose(
-        f"In numbers: {len(short)} short runs compare {methods} methods on {tasks} tasks with {seeds} seeds each."
-        f" Nyström attention is {faster} faster than that of {package} (CPU, forward and backward)."
+        "`lra` tells you what an efficient attention can do, and how sure that is: it trains"
+        f" {len(_all_methods())} methods in one encoder, on the Long Range Arena and on small probes, and compares them"
+        " with seeds, intervals and a verdict. It follows the released code of the Nyströmformer paper (Xiong et al.,"
+        f" AAAI 2021): with full attention the paper has {number(PAPER['full']['listops'])} % on ListOps, and `lra`"
+        f" {full} %."
     )
 
 
@@ -53,44 +70,77 @@ def _demo_output(record: Record) -> str:
         (folder / METRICS).write_text("\n".join([f"step,{DEV_ACCURACY}", *passes, ""]))
         print_summary(Console(file=out, width=PRINTED_WIDTH), folder, record, Path("runs"))
     printed, _, _ = out.getvalue().partition("learning curve")
-    lines = "\n".join(line.rstrip() for line in printed.rstrip().splitlines())
-    return f"```\n{lines}\n```"
+    lines = [line.rstrip() for line in printed.rstrip().splitlines()]
+    return "\n".join(["```", *lines[:FIRST_LINES], "```"])
 
 
 def first_run() -> str:
-    """What the demo prints, minutes and size of the first run, and how far another machine may differ."""
+    """What the demo prints, minutes and size of the first run."""
     setup = {record["torch"]: record for record in measurements("setup")}
     (demo,) = records("demo")
     cpu, cuda = (f"{setup[build]['megabytes'] / 1000:.1f} GB" for build in ("cpu", "cuda"))
     took = prose(
-        f"A first set-up takes about {setup['cpu']['seconds'] / 60:.0f} minutes, mostly downloads, and {cpu} of disk."
-        f" With an NVIDIA GPU, the CUDA build of torch is installed, and `.venv` takes {cuda}. The demo trains for"
-        f" {demo['cost']['train_seconds'] / 60:.0f} to 2 minutes on two CPU cores. The same seed gives bit-identical"
-        " results on the same machine with the same code and number of threads. Other machines and versions round"
-        f" differently: repeated short runs differed by at most {largest_difference('listops'):.2f} points on ListOps"
-        f" and {largest_difference('pathfinder'):.2f} on Pathfinder, where some seeds converge late."
+        f"The set-up takes about {setup['cpu']['seconds'] / 60:.0f} minutes, mostly downloads, and {cpu} of disk"
+        f" ({cuda} where there is an NVIDIA GPU); the demo trains for"
+        f" {demo['cost']['train_seconds'] / 60:.0f} to 2 minutes on two CPU cores."
     )
     return f"{_demo_output(demo)}\n\n{took}"
 
 
+def machines_differ() -> str:
+    """How far another machine may differ."""
+    return prose(
+        "The same seed gives bit-identical results on the same machine with the same code and number of threads. Other"
+        " machines and versions round differently: repeated short runs differed by at most"
+        f" {largest_difference('listops'):.2f} points on ListOps and {largest_difference('pathfinder'):.2f} on"
+        " Pathfinder, where some seeds converge late."
+    )
+
+
 def jobs() -> str:
-    """The commands of the three jobs, each with the table that it prints."""
-    return "\n\n".join(f"```\nlra {command}\n```\n\n{table_printed(command)()}" for command in JOBS)
+    """The three jobs, each with its command and some columns of the table that it prints."""
+    parts = []
+    for command, columns, legend in JOBS:
+        parts += [f"```\nlra {command}\n```", some_columns(command, columns), prose(legend)]
+    return "\n\n".join(parts)
 
 
 def standing() -> str:
-    """The paper's table: ours and the paper's accuracy of each cell."""
-    ours = {task: cells([each for each in records("listops") if each["identity"]["task"] == task]) for task in TASKS}
-    rows = [
-        (f"`{name}`", *(f"{ours[task].get(name, MISSING)} / {number(paper[task])}" for task in TASKS))
-        for name, paper in PAPER.items()
-    ]
-    return table(("attention", *TASKS), rows)
+    """The cells of the paper's table that have been run at full size."""
+    every = records("listops")
+    of_task = {task: [each for each in every if each["identity"]["task"] == task] for task in TASKS}
+    rows = []
+    for task, members in of_task.items():
+        for name, cell in cells(members).items():
+            seeds = [each for each in members if each["identity"]["attention"] == name]
+            hours = ends((each["cost"]["train_seconds"] / 3600 for each in seeds), ".1f")
+            rows.append((task, f"`{name}`", str(cell), number(PAPER[name][task]), hours, commits_of(seeds)))
+    number_of_cells = sum(len(tasks) for tasks in PAPER.values())
+    processors = filter(None, {each["provenance"]["versions"].get("processor") for each in every})
+    devices = {each["cost"]["device"] for each in every}
+    said = prose(
+        f"**{len(rows)} of the table's {number_of_cells} cells, all on ListOps.** Test accuracy in percent: mean ±"
+        " standard deviation (seeds), or median [lowest, highest] where some seeds did not converge. Hours: of a run,"
+        f" on {joined(sorted(devices))}, {joined(sorted(processors))}, partly beside other work."
+    )
+    columns = ("task", "attention", "here", "paper", "hours", "commits")
+    return f"{said}\n\n{table(columns, rows)}"
 
 
 def methods() -> str:
+    """Each attention and mixer with its year, paper and code, the oldest first."""
+    rows = []
+    for (group, name), file in _all_methods().items():
+        paper = _paper(file)
+        year = MISSING if paper == MISSING else paper.split("]")[0][-4:]
+        code = file["_target_"].rsplit(".", 1)[0].replace(".", "/") + ".py"
+        rows.append((year, f"{file['display']}, `{group}={name}`", paper, f"[{Path(code).name}]({code})"))
+    return table(("year", "model", "paper", "code"), sorted(rows, key=lambda row: (row[0] == MISSING, row[0], row[1])))
+
+
+def method_options() -> str:
     """Each attention and mixer: its name, its paper, its cost, its options."""
-    of_all = {(group, name): file for group in METHODS for name, file in choices(group).items()}
+    of_all = _all_methods()
     options = {key: ", ".join(f"`{option}`" for option in _options(key[0], file)) for key, file in of_all.items()}
     owners = {listed: name for (_, name), listed in options.items()}
     rows = []
@@ -99,6 +149,10 @@ def methods() -> str:
         own = listed if owners[options[group, name]] == name or listed == MISSING else f"those of `{owners[listed]}`"
         rows.append((f"`{group}={name}`", file["display"], _paper(file), file["cost"], own))
     return table(("override", "method", "paper", "cost in the length L", "options"), rows)
+
+
+def _all_methods() -> dict[tuple[str, str], dict[str, Any]]:
+    return {(group, name): file for group in METHODS for name, file in choices(group).items()}
 
 
 def _options(group: str, file: dict[str, Any]) -> list[str]:

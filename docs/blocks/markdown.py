@@ -70,5 +70,13 @@ def table_printed(command: str) -> Callable[[], str]:
     return lambda: _rows(printed(command))
 
 
+def some_columns(command: str, names: Sequence[str]) -> str:
+    """Some columns of the table that a command prints; numbers stay in one line."""
+    lines = [[cell.strip() for cell in line.strip("|").split("|")] for line in _rows(printed(command)).splitlines()]
+    head, _, *rows = lines
+    chosen = [head.index(name) for name in names]
+    return table(names, [[row[index].replace(" ", "\N{NO-BREAK SPACE}") for index in chosen] for row in rows])
+
+
 def _rows(text: str) -> str:
     return "\n".join(line for line in text.splitlines() if line.startswith("|"))
