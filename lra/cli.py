@@ -32,6 +32,7 @@ VERBS = {
     "diagnose": "compare a model's attention with exact attention, and its accuracy with either",
     "table": "reproduce the paper's table: plan, run the missing cells, show them with the published numbers",
     "compare": "compare attentions on a task: confidence intervals, tests of significance, figures",
+    "examine": "put an attention of your own through everything that a laptop can do, and write one page",
     "tune": "search hyperparameters: the same space and number of trials for each method, chosen by dev accuracy",
     "sweep": "accuracy against the number of landmarks or the width of a window: lra sweep landmarks, lra sweep window",
     "report": "write all results of a run group to one HTML file",

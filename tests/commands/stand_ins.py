@@ -61,6 +61,7 @@ ADDED = (
     (r"^lra (table|compare) (plan|run) sweep=probes", "task=recall attention=linear seed=0 budget=1"),
     (r"^lra table show sweep=probes", "task=recall attention=linear seed=0"),
     (r"^lra tune(?! show)", "task=listops attention=nystrom budget=1"),
+    (r"^lra examine", f"{TINY} task=listops probes=recall n=64 seed=0 budget=1 logger=csv"),
     (r"^lra table (plan|run)", "task=listops attention=nystrom seed=0"),
     (r"^lra compare (run|plan)", "seed=0"),
     (r"^lra sweep landmarks(?! show)", "seed=0 attention.num_landmarks=8"),
@@ -99,6 +100,7 @@ REFUSED = (
 SLOW = (
     r"^lra (table|compare|sweep landmarks|sweep window) (plan|run)",
     r"^lra tune(?! show)",
+    r"^lra examine",
     r"^lra table show sweep=probes",
     r"^lra sweep (landmarks|window)(?! show)",
     r"^lra train (-m|trainer=ddp|sweep=)",

@@ -1,0 +1,184 @@
+"""lra examine: put an attention of your own through everything that a laptop can do, and write one page.
+
+  lra examine attention=mine                  contract, cost, probes, short tasks, diagnosis: about an hour on two cores
+  lra examine plan attention=mine             the commands, with the hours of the trainings
+  lra examine attention=nystrom,mine workers=2
+  lra examine mixer=mine task=listops seed=0  one short task, one seed
+  lra examine attention=mine attention.scale=2 n=256,1024 probes=recall,lag
+
+It types other commands of lra, and prints each: lra check, lra bench attention, lra table run sweep=probes, lra compare
+run for each task (task=listops,image), and lra diagnose of a run on the first task. Exact attention (attention=full) is
+beside yours. After Ctrl-C or a kill the same command goes on. The page is examine.md in the folder of the run group;
+lra report makes one of every run. What else is typed goes to the trainings.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.console import Console
+from rich.text import Text
+
+from lra.base.files import checked_name, replace_text
+from lra.base.paths import runs_dir
+from lra.base.printed_commands import command, key_of, typed_config_dirs
+from lra.base.processes import Child, python_module
+from lra.base.text import visible
+from lra.runs.files import BEST
+from lra.settings.overrides import check_overrides
+from lra.terminal.console import make_console
+from lra.types import UserError
+
+SUBCOMMANDS = ("plan", "run")
+PAGE = "examine.md"
+EXACT = "full"
+METHODS = ("attention", "mixer")
+DEFAULTS = {"task": "listops,image", "seed": "0,1,2", "size": "short", "n": "256,1024,4096", "probes": "all"}
+OWN = (*DEFAULTS, *METHODS, "workers", "budget", "run_group")  # what else is typed goes to all trainings
+Words = tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Step:
+    """A section of the page.
+
+    Attributes:
+        title: its heading: the question that it answers.
+        shown: the command whose output stands on the page.
+        work: the command that trains or measures first; empty: there is none.
+        planned: the command that estimates the time of `work`; empty: it takes minutes at most.
+        needed: whether nothing follows when it fails.
+    """
+
+    title: str
+    shown: Words
+    work: Words = ()
+    planned: Words = ()
+    needed: bool = True
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Run the steps, or plan them."""
+    has_action = list(arguments[:1]) in (["plan"], ["run"])
+    typed = list(arguments[has_action:])
+    values = {**DEFAULTS, **{key_of(text): text.partition("=")[2] for text in typed}}
+    methods = [text for text in typed if key_of(text) in METHODS]
+    if not methods:
+        right = "lra examine attention=NAME"
+        line = f"examine what? Type {right}, or mixer=NAME"
+        raise UserError(line, kind="missing_value", key="attention", right=right)
+    others = [text for text in typed if key_of(text) not in OWN]
+    check_overrides(
+        "train", [*methods, *others, *(f"{key}={values[key]}" for key in ("task", "seed", "size"))], sweep=True
+    )
+    names = [name for text in methods for name in text.partition("=")[2].split(",")]
+    group = checked_name(values.get("run_group", f"examine-{'-'.join(names)}"), "run_group=", example="run_group=mine")
+    values["run_group"] = group
+    steps, folder, console = make_steps(methods, others, values), runs_dir() / group, make_console()
+    if list(arguments[:1]) == ["plan"]:
+        plan(steps, console)
+    else:
+        attentions = [text for text in _with_exact(methods)[0].partition("=")[2].split(",") if text != EXACT]
+        task, seed = (values[key].split(",")[0] for key in ("task", "seed"))
+        places = [folder / task / name for name in attentions]
+        run_all(steps, [(place, f"seed{seed}") for place in places], folder / PAGE, console)
+
+
+def make_steps(methods: Sequence[str], others: Sequence[str], values: Mapping[str, str]) -> list[Step]:
+    """List the steps but the diagnosis, which needs a trained run.
+
+    Args:
+        methods: `attention=` and `mixer=`, as typed.
+        others: what goes to all trainings, such as options of an attention.
+        values: the values of the verb's own options, by key.
+    """
+    of_method = [text for text in others if key_of(text).split(".")[0] in (*METHODS, "protocol")]
+    beside = [*_with_exact(methods), *others, *_overrides(values, "run_group", "seed", "workers")]
+    each = [f"{text.partition('=')[0]}={name}" for text in methods for name in text.partition("=")[2].split(",")]
+    steps = [Step(f"Does {method} keep the contract?", ("check", method, *of_method)) for method in each]
+    bench = ("bench", "attention", *_with_exact(methods), *of_method, f"n={values['n']}")
+    steps.append(Step("What does it cost?", (*bench, "format=markdown"), work=bench))
+    size = _overrides(values, "size") if values["size"] != DEFAULTS["size"] else []  # of probes: full unless typed
+    probes = [] if values["probes"] == DEFAULTS["probes"] else [f"task={values['probes']}"]
+    words = ["sweep=probes", *probes, *size, *beside, *_overrides(values, "budget")]
+    steps.append(_trained("What can it do?", "table", words))
+    for task in values["task"].split(","):
+        words = [f"task={task}", *_overrides(values, "size"), *beside]
+        steps.append(_trained(f"How does it do on {task}?", "compare", words))
+    return steps
+
+
+def _overrides(values: Mapping[str, str], *keys: str) -> list[str]:
+    return [f"{key}={values[key]}" for key in keys if key in values]
+
+
+def _with_exact(methods: Sequence[str]) -> list[str]:
+    """Put exact attention first, as the baseline of comparisons."""
+    attentions = [text.partition("=")[2] for text in methods if key_of(text) == "attention"]
+    names = [EXACT, *(name for text in attentions for name in text.split(",") if name != EXACT)]
+    return [f"attention={','.join(names)}", *(text for text in methods if key_of(text) != "attention")]
+
+
+def _trained(title: str, verb: str, words: Sequence[str]) -> Step:
+    shown = [text for text in words if key_of(text) not in ("workers", "budget")]
+    return Step(title, (verb, "show", *shown, "format=markdown"), (verb, "run", *words), (verb, "plan", *words))
+
+
+def plan(steps: Sequence[Step], console: Console) -> None:
+    """Print the command of each step, with the hours of its trainings."""
+    for step in steps:
+        print_head(step, console)
+        if step.planned:
+            type_command(step.planned)
+
+
+def run_all(steps: Sequence[Step], diagnosed: Sequence[tuple[Path, str]], page: Path, console: Console) -> None:
+    """Run the steps, then the diagnosis of a run in each folder of a method, and write the page anew after each.
+
+    Raises:
+        UserError: when a step fails; a diagnosis that fails, as of an attention without a matrix, is said on the page.
+    """
+    page.parent.mkdir(parents=True, exist_ok=True)
+    sections = [f"# {page.parent.name}"]
+    for step in steps:
+        print_head(step, console)
+        if step.work:
+            type_command(step.work)
+        said = type_command(step.shown, kept=True)
+        if not step.work:
+            console.print("\n".join(said), markup=False, highlight=False)
+        sections.append(_section(step, said if step.work else ["```", *said, "```"]))
+        replace_text(page, "\n\n".join(sections) + "\n")
+    for folder, seed in diagnosed:
+        run = max(folder.glob(f"*/{seed}/{BEST}"), key=lambda path: path.stat().st_mtime).parent
+        step = Step("How far is it from exact attention?", ("diagnose", f"run={run}"))
+        print_head(step, console)
+        try:
+            said = type_command(step.shown, kept=True)
+        except UserError as error:
+            said = [f"Not measured: {error}"]
+        console.print("\n".join(said), markup=False, highlight=False)
+        sections.append(_section(step, ["```", *said, "```"]))
+        replace_text(page, "\n\n".join(sections) + "\n")
+    console.print(f"\nthe page   {visible(str(page))}")
+
+
+def _section(step: Step, said: Sequence[str]) -> str:
+    return "\n".join([f"## {step.title}", "", "```", command("", *step.shown).strip(), "```", "", *said])
+
+
+def print_head(step: Step, console: Console) -> None:
+    """Print the question of a step, and its command."""
+    console.print(Text.assemble("\n", (step.title, "bold"), "\n", command(*(step.work or step.shown))), soft_wrap=True)
+
+
+def type_command(words: Words, *, kept: bool = False) -> list[str]:
+    """Run a command of lra in a process of its own; return the lines that it printed where they are `kept`.
+
+    Raises:
+        UserError: when it fails, with its line.
+    """
+    with Child(python_module("lra", *words, *typed_config_dirs()), echo=not kept, keep_output=kept) as child:
+        if child.wait():
+            raise UserError(f"{command(*words)}: {child.error()}", kind="step_failed", key=words[0])
+        return child.output
