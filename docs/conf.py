@@ -5,6 +5,7 @@ code, by the same paths here and on a code host.
 """
 
 from docs.notebook import as_markdown
+from docs.typesetting import mark
 from lra import __version__
 
 project = "lra"
@@ -30,7 +31,7 @@ html_title = "lra"
 html_additional_pages = {"index": "to_docs.html"}
 templates_path = ["_templates"]
 html_static_path = ["_static"]
-html_css_files = ["wrap.css"]
+html_css_files = ["pages.css"]
 html_copy_source = False
 html_show_copyright = False
 
@@ -45,8 +46,9 @@ napoleon_use_ivar = True
 
 
 def setup(app):
-    """Let the notebook be read as the page that it is."""
+    """Let the notebook be read as the page that it is; mark what the style sheet sets."""
     app.connect("source-read", _read_notebook)
+    app.connect("doctree-resolved", lambda app, doctree, name: mark(doctree))
 
 
 def _read_notebook(app, name, content):

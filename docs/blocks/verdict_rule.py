@@ -21,42 +21,75 @@ ROW, BASELINE = "s4d", "full"
 
 
 def example() -> str:
-    """The steps from the seeds of two rows to their verdict."""
+    """The steps from the seeds of two rows to their verdict: the rule of each, and what it gives here."""
     found = cells([record for record in records(FILE) if record["identity"]["task"] == "listops"])
     found = {name.partition(" (")[0]: cell for name, cell in found.items()}
     seeds = seeds_of_rows(found)
     row, baseline = seeds[ROW], seeds[BASELINE]
-    value, error, freedom = welch([(1, row), (-1, baseline)])
-    alone = student(value, error, freedom)
-    variance, freedom_of_all = pooled_variance(list(seeds.values()))
-    error_of_all = math.sqrt(variance * (1 / len(row) + 1 / len(baseline)))
-    of_all = student(value, error_of_all, freedom_of_all)
-    margin = max(alone.high, of_all.high) - value
-    counts = [len(baseline), *(len(values) for name, values in seeds.items() if name != BASELINE)]
-    of_table, of_two = (critical_value(each, has_baseline=True) for each in (counts, [len(baseline), len(row)]))
     over_seeds = compare_over_seeds(found, BASELINE)
     assert over_seeds is not None
-    verdict = verdict_over_seeds(over_seeds, found, ROW, BASELINE)
+
+    value, error, freedom = welch([(1, row), (-1, baseline)])
+    margin_of_two = student(value, error, freedom).high - value
+    variance, freedom_of_all = pooled_variance(list(seeds.values()))
+    error_of_all = math.sqrt(variance * (1 / len(row) + 1 / len(baseline)))
+    margin_of_all = student(value, error_of_all, freedom_of_all).high - value
+    margin = max(margin_of_two, margin_of_all)
+    margins = abs(value) / margin
+
+    counts = [len(baseline), *(len(values) for name, values in seeds.items() if name != BASELINE)]
+    of_table = critical_value(counts, has_baseline=True)
+    of_two = critical_value([len(baseline), len(row)], has_baseline=True)
+    assert margins < of_table, "the last step is about a difference that is not significant"
+
     steps = [
-        "Rows are compared that have three seeds or more, of which all or none converged: here"
-        f" {joined(f'`{name}`' for name in seeds)}. Where only some seeds of a row converged, they have two values"
-        f" rather than a mean and a spread; the row has no verdict. The difference of `{ROW}` ({found[ROW]}) from"
-        f" `{BASELINE}` ({found[BASELINE]}) is {number(value, sign=True)} points.",
-        f"Its margin by Welch's *t*, of these two rows alone: standard error {error:.2f}, {freedom:.2f} degrees of"
-        f" freedom, so ±{alone.high - value:.2f} (half of a 95 % interval).",
-        f"Its margin by Student's *t* with the mean variance of all rows: standard error {error_of_all:.2f},"
-        f" {freedom_of_all} degrees of freedom, so ±{of_all.high - value:.2f}. In this mean a row counts with at most"
-        " five times the standard deviation of the median row.",
-        f"The margin is the wider one, ±{margin:.2f}. The difference is {abs(value) / margin:.2f} margins.",
-        f"Significant is a difference of more than *c* margins. Of {len(seeds)} rows of these numbers of seeds,"
-        f" compared with one baseline, c is {of_table:.2f}; p = {over_seeds.p_values[ROW]:.2g}, the probability that by"
-        " chance any of the rows is as many margins away.",
-        "The interval in the table is of these two rows alone, as if there were no others: their margin times the *c*"
-        f" of two rows, {of_two:.2f}. It is {interval(over_seeds.differences[ROW])}.",
-        f"The verdict: *{verdict}*. From so many seeds of each row on, a true difference as large as the measured one,"
-        " at the measured spreads, is significant with a probability of 80 %.",
+        (
+            "**Take the rows that can be judged**: those of three seeds or more, of which all or none converged. Where"
+            " only some seeds of a row converged, they have two values rather than a mean and a spread; the row has no"
+            " verdict.",
+            joined(f"`{name}`" for name in seeds),
+        ),
+        (
+            "**Take the difference of the means.**",
+            f"`{ROW}` {found[ROW]}, `{BASELINE}` {found[BASELINE]}: {number(value, sign=True)} points",
+        ),
+        (
+            "**Compute its margin from these two rows alone**, half of a 95 % interval by Welch's *t*.",
+            f"standard error {error:.2f}, {freedom:.2f} degrees of freedom: ±{margin_of_two:.2f}",
+        ),
+        (
+            "**Compute its margin from all rows**, by Student's *t* with their mean variance. In this mean a row counts"
+            " with at most five times the standard deviation of the median row.",
+            f"standard error {error_of_all:.2f}, {freedom_of_all} degrees of freedom: ±{margin_of_all:.2f}",
+        ),
+        (
+            "**Keep the wider margin**, and count the difference in margins.",
+            f"{abs(value):.2f} / {margin:.2f}: {margins:.2f} margins",
+        ),
+        (
+            "**Compare with *c***, the number of margins that by chance any of the rows is away with a probability of"
+            " 5 %. It depends on the number of rows and on their seeds.",
+            f"{len(seeds)} rows, one of them the baseline: *c* is {of_table:.2f}, more than {margins:.2f}, so not"
+            f" significant. The probability of {margins:.2f} margins by chance is p = {over_seeds.p_values[ROW]:.2g}",
+        ),
+        (
+            "**Write the interval** of these two rows, as if there were no others: their own margin times the *c* of"
+            " two rows.",
+            f"*c* is {of_two:.2f}: {interval(over_seeds.differences[ROW])}",
+        ),
+        (
+            "**Say how many seeds would tell**, if it is not significant: from so many seeds of each row on, a true"
+            " difference as large as the measured one, at the measured spreads, is significant with a probability of"
+            " 80 %.",
+            f"*{verdict_over_seeds(over_seeds, found, ROW, BASELINE)}*",
+        ),
     ]
-    return "\n".join(prose(f"{place}. {step}").replace("\n", "\n   ") for place, step in enumerate(steps, start=1))
+    return "\n\n".join(_step(place, rule, here) for place, (rule, here) in enumerate(steps, start=1))
+
+
+def _step(place: int, rule: str, here: str) -> str:
+    said = f"{prose(f'{place}. {rule}')}\n\n{prose(f'*Here:* {here}.')}"
+    return said.replace("\n", "\n   ").replace("\n   \n", "\n\n")
 
 
 def errors() -> str:

@@ -2,13 +2,17 @@
 
 import re
 
+import pytest
 import yaml
+from docutils import nodes
+from docutils.utils import new_document
 
+from docs.typesetting import mark
 from tests.commands.documented import DOCUMENTS
 from tests.house.test_floors import ROOT, assert_none, line_at, place
 from tests.house.test_habits import commands_of
 
-INDEX = (ROOT / "docs/index.md").read_text()
+INDEX, RESULTS = ((ROOT / "docs" / name).read_text() for name in ("index.md", "results.md"))
 PAGES = {str(path.relative_to(ROOT / "docs")) for path in (ROOT / "docs").glob("*.md")} - {"index.md"}
 
 
@@ -20,10 +24,43 @@ def test_ci_builds_it_and_a_warning_is_an_error():
     assert build.split()[-1] in [step.get("with", {}).get("path") for step in steps]
 
 
-def test_the_index_has_every_page_in_its_tables_and_in_its_menus():
-    tables, menu = INDEX.split("```{toctree}", 1)
-    assert set(re.findall(r"\]\((\w+\.md)\)", tables)) == PAGES
-    assert {f"{name}.md" for name in re.findall(r"^(\w+)$", menu, re.MULTILINE)} == PAGES
+def test_every_page_is_in_a_table_and_in_a_menu_of_the_index_or_of_the_results():
+    """The results have a menu of their own, below theirs in the index."""
+    linked, listed = set(), set()
+    for overview in (INDEX, RESULTS):
+        tables, menu = overview.split("```{toctree}", 1)
+        linked |= set(re.findall(r"\]\((\w+\.md)\)", tables))
+        listed |= {f"{name}.md" for name in re.findall(r"^(\w+)$", menu, re.MULTILINE)}
+    assert linked == PAGES
+    assert listed == PAGES
+
+
+@pytest.mark.parametrize(
+    "text, whole",
+    [
+        ("36.77 ± 0.16 (3)‡", ["36.77 ± 0.16 (3)‡"]),
+        ("36.85 [18.20, 37.75] (5) / 37.15", ["36.85 [18.20, 37.75] (5) / 37.15"]),
+        ("7 of 12 (bigbird +14.95, full +13.29 [+9.00, +17.58])", ["+13.29 [+9.00, +17.58]"]),
+        ("93.7 % ± 0.8 as trained, p = 0.08", ["93.7 % ± 0.8", "p = 0.08"]),
+        ("0.10–0.14 M and 1,275 MiB", ["0.10–0.14 M", "1,275 MiB"]),
+        ("64 [16, exact]", ["64 [16, exact]"]),
+        ("attention of 2021, in 300 runs", []),
+    ],
+)
+def test_no_line_of_a_page_ends_within_a_number(text, whole):
+    cell, code = nodes.entry("", nodes.paragraph("", text)), nodes.literal("", text)
+    page = new_document("page")
+    page += [cell, nodes.paragraph("", "", code)]
+    mark(page)
+    assert [part.astext() for part in page.findall(nodes.inline)] == whole
+    assert cell.astext() == code.astext() == text
+
+
+def test_a_cell_with_a_sentence_gets_room():
+    page = new_document("page")
+    page += [nodes.entry("", nodes.paragraph("", text)) for text in ("full", "a sentence of several words, " * 3)]
+    mark(page)
+    assert [cell["classes"] for cell in page.findall(nodes.entry)] == [[], ["sentence"]]
 
 
 def test_each_feature_that_passes_through_names_its_test():
