@@ -9,18 +9,25 @@ VALUE = r"[+−]?\d(?:[\d.,]*\d)?(?:e-?\d+)?[×‡†]?(?: %)?"
 SPREAD = rf" ± {VALUE}"
 INTERVAL = r" \[[^\]\s]+, [^\]\s]+\]"
 COUNT = r" \(\d+\)[‡†]?"
-UNIT = r" (?:GFLOP/s|GFLOP|GB|MiB|MB|KB|ms|s|h|M|points|steps)\b"
+UNIT = r" (?:GFLOP/s|GFLOP|GB|MiB|MB|KB|ms|s|h|M|points|steps|landmarks?)\b"
 SINGLE = rf"{VALUE}(?:{SPREAD})?(?:{INTERVAL})?(?:{COUNT})?(?:{UNIT})?"
-NUMBER = re.compile(rf"(?<![\w.])(?:[pτ] (?:= )?|±)?{SINGLE}(?:(?: / | to |–){SINGLE})?")
+PAIR = r" / | \+ | × | → | to |–"
+NUMBER = re.compile(rf"(?<![\w.])(?:[pτ] (?:= )?|±|– / )?{SINGLE}(?:(?:{PAIR}){SINGLE}){{0,2}}")
 BREAKS_IN = re.compile(r"[ –]")  # where a browser may begin a new line
-LONG = 60  # letters of a cell that is a sentence
+LONG = 40  # letters of a cell that is a sentence
 
 
 def mark(doctree: nodes.document) -> None:
-    """Give the numbers of a page the class `number`, and cells of tables that are sentences the class `sentence`."""
+    """Give the numbers of a page the class `number`, cells of tables that are sentences the class `sentence`.
+
+    A table whose first column has no sentences has the class `named-rows`.
+    """
     for cell in doctree.findall(nodes.entry):
         if len(cell.astext()) > LONG:
             cell["classes"].append("sentence")
+    for table in doctree.findall(nodes.table):
+        if not any("sentence" in row[0]["classes"] for row in table.findall(nodes.row)):
+            table["classes"].append("named-rows")
     for text in list(doctree.findall(nodes.Text)):
         parent = text.parent
         if isinstance(parent, nodes.paragraph | nodes.strong | nodes.emphasis | nodes.title):

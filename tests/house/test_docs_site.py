@@ -44,6 +44,8 @@ def test_every_page_is_in_a_table_and_in_a_menu_of_the_index_or_of_the_results()
         ("93.7 % ± 0.8 as trained, p = 0.08", ["93.7 % ± 0.8", "p = 0.08"]),
         ("0.10–0.14 M and 1,275 MiB", ["0.10–0.14 M", "1,275 MiB"]),
         ("64 [16, exact]", ["64 [16, exact]"]),
+        ("96,000 / 2,000 / 2,000 images of 32 × 32 pixels", ["96,000 / 2,000 / 2,000", "32 × 32"]),
+        ("– / 65.02, 149 + 320, 5.7 → 2.5 s", ["– / 65.02", "149 + 320", "5.7 → 2.5 s"]),
         ("attention of 2021, in 300 runs", []),
     ],
 )
@@ -56,11 +58,14 @@ def test_no_line_of_a_page_ends_within_a_number(text, whole):
     assert cell.astext() == code.astext() == text
 
 
-def test_a_cell_with_a_sentence_gets_room():
+def test_a_cell_with_a_sentence_gets_room_and_names_of_rows_stay_in_sight():
+    words = "a sentence of several words, " * 2
     page = new_document("page")
-    page += [nodes.entry("", nodes.paragraph("", text)) for text in ("full", "a sentence of several words, " * 3)]
+    for row in (("full", words), (words, "full")):
+        page += nodes.table("", nodes.row("", *(nodes.entry("", nodes.paragraph("", text)) for text in row)))
     mark(page)
-    assert [cell["classes"] for cell in page.findall(nodes.entry)] == [[], ["sentence"]]
+    assert [cell["classes"] for cell in page.findall(nodes.entry)] == [[], ["sentence"], ["sentence"], []]
+    assert [table["classes"] for table in page.findall(nodes.table)] == [["named-rows"], []]
 
 
 def test_each_feature_that_passes_through_names_its_test():
