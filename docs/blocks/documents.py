@@ -122,7 +122,7 @@ def names_in(text: str) -> list[str]:
 
 def with_blocks(text: str) -> str:
     """A document with today's blocks."""
-    return BLOCK.sub(lambda match: f"{match['begin']}\n{block(match['name'])}\n\n{match['end']}", text)
+    return BLOCK.sub(lambda match: f"{match['begin']}{block(match['name'])}\n{match['end']}", text)
 
 
 def pictures_of_records(document: Path) -> list[Path]:

@@ -27,21 +27,15 @@ PRINTED_WIDTH = 90  # letters of a code block of the site at 1,400 pixels
 SOURCE = re.compile(r"(?P<authors>.+), (?P<venue>[^,]+ \d{4}), arXiv (?P<paper>\d+\.\d+)")
 JOBS = (  # of each: the command, the columns that are shown, and what it is with a legend
     (
-        "table show run_group=published/listops.jsonl task=listops attention=full",
-        ("attention", "listops", "parameters", "hours"),
-        "**Reproduce the paper's table** ([step by step](docs/reproduce.md)). *within*: at most two points apart, a"
-        " bound declared before the runs.",
-    ),
-    (
         "sweep landmarks show run_group=published/short_landmarks.jsonl size=short task=pathfinder",
         ("landmarks", "accuracy (%)", "s/step", "attention"),
-        "**Sweep the landmarks.** *exact*: attention without them. *s/step*: seconds of a training step. *attention*:"
+        "*exact*: attention without landmarks. *s/step*: seconds of a training step. *attention*:"
         " relative error of the trained model's attention matrix.",
     ),
     (
         "compare show run_group=published/short_table.jsonl size=short task=image attention=nystrom,full mixer=s4d",
         ("method", "accuracy (%)", "Δ over seeds", "verdict"),
-        "**Compare variants, yours too.** *Δ*: difference from the first row in points, with a 95 % interval. *5"
+        "*Δ*: difference from the first row in points, with a 95 % interval. *5"
         " would*: five seeds of each row would find such a difference with a probability of 80 %.",
     ),
 )
