@@ -42,6 +42,7 @@ DECIMALS = re.compile(r"-?\d+\.\d+(?!\d*e)")
 AROUND_COMMANDS = re.compile(r"\s*([A-Zlmz])\s*")  # of a path
 BETWEEN_TAGS = re.compile(r">\s+<")
 GROUP_OF_ONE = re.compile(r"<g>(?P<part><(?:path|use)[^>]*/>|<text[^>]*>[^<]*</text>|<g [^>]*><use[^>]*/></g>)</g>")
+CLIPPED_ALIKE = re.compile(r'(?P<start><g clip-path="[^"]*">)<use[^>]*/></g>(?:(?P=start)<use[^>]*/></g>)+')
 STYLE = re.compile(r' style="([^"]*)"')
 
 
@@ -199,11 +200,17 @@ def compact_svg(text: str) -> str:
     text = NO_ROTATION.sub("", FONTS.sub("", text))
     text = PLACES.sub(lambda found: f'{found["name"]}="{_short_place(found["value"])}"', text)
     text = GROUP_OF_ONE.sub(r"\g<part>", BETWEEN_TAGS.sub("><", text))
+    text = CLIPPED_ALIKE.sub(lambda run: _one_group(run.group(), run["start"]), text)
     classes = {style: f"s{hashlib.sha256(style.encode()).hexdigest()[:6]}" for style in STYLE.findall(text)}
     text = STYLE.sub(lambda found: f' class="{classes[found[1]]}"', text)
     rules = "".join(f".{name}{{{style}}}" for style, name in classes.items())
     end = text.index(">") + 1
     return f"{text[:end]}<style>{rules}</style>{text[end:]}"
+
+
+def _one_group(run: str, start: str) -> str:
+    """Put into one group what groups with the same start hold, one after another."""
+    return f"{start}{run.replace(start, '').replace('</g>', '')}</g>"
 
 
 def _short_place(value: str) -> str:

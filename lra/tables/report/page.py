@@ -66,7 +66,7 @@ def write_report(
         sections=sections,
         problems=collection.problems,
         script=SCRIPT,
-        sentences=report_sentences(all_results, summary, searches, reference=reference),
+        sentences=report_sentences(all_results, summary, searches),
         summary=summary,
         shared_notes=shared_notes,
         row_name=row_with_display_name,

@@ -1,7 +1,7 @@
 """The runs of a report: a line of the table of runs for each, and for each row of a task the fields of its records."""
 
-import json
 import os
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,6 +10,7 @@ from urllib.parse import quote
 
 from lra.runs.collection import Collection, finished_at, run_key
 from lra.runs.files import DIAGNOSIS_PAGE, RESULT
+from lra.runs.flat_settings import value_text
 from lra.runs.published_numbers import in_benchmark_order
 from lra.runs.reference_curves import place_of
 from lra.runs.schema import Record
@@ -21,9 +22,15 @@ from lra.terminal.display_names import TASK, display_name
 
 RUN_COLUMNS = ("task", "method", "seed", "accuracy (%)", "best dev (%)", "hours", "finished (UTC)")
 # Fields that only programs read, or that are on the page elsewhere.
-LEFT_OUT = ("outcome.test_correct", "outcome.confusion", "outcome.dev_curve", "identity.seed", "provenance.finished_at")
+LEFT_OUT = (
+    *("outcome.test_correct", "outcome.confusion", "outcome.dev_curve", "provenance.wandb_id", "schema_version"),
+    *("identity.task", "identity.attention", "identity.seed", "outcome.test_accuracy", "outcome.best_dev_accuracy"),
+    *("cost.train_seconds", "provenance.finished_at"),
+)
 OF_EACH_LAYER = "_layers"  # ends the name of a field with a number for each layer
 LEAST_HOURS = 0.1  # with fewer, a run's hours have four digits behind the point
+COMMIT = re.compile("[0-9a-f]{40}")
+DIGITS_OF_COMMIT = 10
 DIGITS = 6  # significant ones of a number that differs between the runs of a row
 
 
@@ -48,9 +55,9 @@ class RunFields:
     Attributes:
         cell: id of the summary's cell of these runs.
         name: what the runs are called above their fields.
-        text: the places of runs among published runs; then a line for each field with its value as JSON: first those
+        text: the places of runs among published runs; then a line for each field with its value: first those
             that the runs share, without what the first row of the task shares too, then those that differ, with the
-            value of each run.
+            value of each run; of a search those that all trials share.
     """
 
     cell: str
@@ -110,7 +117,7 @@ def runs_of_report(
     for search in searches:
         title = f"{display_name(search.method)} on {display_name(search.task, of=TASK)}: {len(search.trials)} trials"
         shared = _Shared(title, search.trials)
-        text = "\n".join(shared.lines(beside=first_of_task.get((search.group, search.task), shared)))
+        text = "\n".join(shared.equal_lines(beside=first_of_task.setdefault((search.group, search.task), shared)))
         runs.fields.append(RunFields(cell="", name=_with_group(title, search.group), text=text))
     return runs
 
@@ -162,27 +169,37 @@ class _Shared:
         self._equal = {key: each[0] for key, each in values.items() if all(value == each[0] for value in each)}
         self._differing = {key: each for key, each in values.items() if key not in self._equal}
 
-    def lines(self, *, beside: "_Shared") -> list[str]:
-        """Write a line for each field, without those that the records of `beside` share too."""
-        lines = []
+    def equal_lines(self, *, beside: "_Shared") -> list[str]:
+        """Write a line for each field of one value, without those that the records of `beside` share too."""
         if beside is self:
-            shown = self._equal
-        else:
-            lines.append(f"As {beside._title}, but for:")
-            shown = {key: value for key, value in self._equal.items() if beside._equal.get(key) != value}
-        lines += [f"{key}: {json.dumps(value)}" for key, value in shown.items()]
-        if self._differing:
-            lines.append(f"seed: {', '.join(str(record['identity']['seed']) for record in self._records)}")
+            return [f"{key}: {_text(value)}" for key, value in self._equal.items()]
+        lines = [f"As {beside._title}, but for:"]
+        for key, value in self._equal.items():
+            if beside._equal.get(key) != value:
+                lines.append(f"{key}: {_text(value)}")
+        return lines
+
+    def lines(self, *, beside: "_Shared") -> list[str]:
+        """Write these lines, and one for each field that differs, with the value of each seed."""
+        lines = self.equal_lines(beside=beside)
+        lines.append(f"seed: {', '.join(str(record['identity']['seed']) for record in self._records)}")
         for key, values in self._differing.items():
             lines.append(f"{key}: {', '.join(map(_short, values))}")
         return lines
 
 
+def _text(value: object) -> str:
+    """Write a value as a user types it; of a commit its first digits."""
+    if isinstance(value, str) and COMMIT.fullmatch(value):
+        return value[:DIGITS_OF_COMMIT]
+    return value_text(value)
+
+
 def _short(value: object) -> str:
-    """Write a value of one run among those of others."""
+    """Write a value of one record among those of others."""
     if value is None:
         return "–"
-    return f"{value:.{DIGITS}g}" if isinstance(value, float) else json.dumps(value)
+    return f"{value:.{DIGITS}g}" if isinstance(value, float) else _text(value)
 
 
 def _fields(record: Record) -> dict[str, object]:

@@ -46,8 +46,13 @@ def task_part(results: TaskResults) -> Part:
         if len(numbers) > 1:  # a sweep, not variants with the same number
             tables.append(sweep_table(points, swept, title=f"{swept.name.capitalize()}: {conditions}"))
             figures[swept.name] = svg(partial(plot_sweep, points, swept, title=task, majority_rate=majority_rate))
-    curves = dev_curves(records)
-    panels = {"learning curves": curve_panels(curves, majority_rate=majority_rate)} if curves else {}
+    panels = curve_panels(dev_curves(records), majority_rate=majority_rate)
     notes = provenance_notes(records)
     with_notes = [table.without_empty_columns().with_notes(*notes) for table in tables]
-    return Part(name=task, texts=sentences_of_task(results), tables=with_notes, figures=figures, panels=panels)
+    return Part(
+        name=task,
+        texts=sentences_of_task(results),
+        tables=with_notes,
+        figures=figures,
+        panels={"learning curves": panels} if panels else {},
+    )
