@@ -23,7 +23,9 @@ def lines(panels):
 
 
 def test_each_seed_is_a_line_and_equal_values_are_at_equal_places():
-    panels = curve_panels({"full": {0: curve(0.1, 0.3, 0.2)}, "none": {0: curve(0.3), 1: curve(0.2, 0.1)}}, majority_rate=0.1)
+    panels = curve_panels(
+        {"full": {0: curve(0.1, 0.3, 0.2)}, "none": {0: curve(0.3), 1: curve(0.2, 0.1)}}, majority_rate=0.1
+    )
     assert panels.count("<figure") == 2
     first, second = lines(panels)
     assert [y for _, y in first][::2] == [second[1][1], second[0][1]]

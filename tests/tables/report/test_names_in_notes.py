@@ -18,9 +18,17 @@ ROWS = ("full", "none", "average", "nystrom", "nystrom (num_landmarks=32)", "unk
             "Seeds that did not converge: nystrom on listops 1 of 5; none on text 3 of 3.",
             "Seeds that did not converge: Nyströmformer on ListOps 1 of 5; No mixing on Text 3 of 3.",
         ),
+        (
+            "not compared: listops none, full (x=1); text full",
+            "not compared: ListOps No mixing, Softmax attention (x=1); Text Softmax attention",
+        ),
+        ("Range of full: 4", "Range of Softmax attention: 4"),
         ("average: complete rows only. hours: training time", "average: complete rows only. hours: training time"),
         ("of full length, size=full, without none beside it", "of full length, size=full, without none beside it"),
-        ("listops 2.10 / 0.40 (best full, worst unknown)", "listops 2.10 / 0.40 (best Softmax attention, worst unknown)"),
+        (
+            ": listops 2.10 / 0.40 (best full, worst unknown)",
+            ": ListOps 2.10 / 0.40 (best Softmax attention, worst unknown)",
+        ),
     ],
 )
 def test_names_are_replaced_where_they_are_names(note, shown):
