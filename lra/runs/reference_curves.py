@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from lra.runs.collection import collect
+from lra.runs.collection import Collection, collect
 from lra.runs.convergence import convergence_step, has_judged_curve, step_of_curve
 from lra.runs.groups import PUBLISHED_FOLDER
 from lra.runs.schema import DevCurve, Record
@@ -11,9 +11,12 @@ from lra.runs.schema import DevCurve, Record
 NO_CURVE: DevCurve = {"step": [], "accuracy": []}
 
 
-def published_curves(runs: Path, settings_hash: str = "") -> list[Record]:
-    """Read the published records with a dev curve below the folder of runs: all, or those of settings with a hash."""
-    published = collect(runs / PUBLISHED_FOLDER, containing=settings_hash).records
+def published_curves(runs: Path, settings_hash: str = "", *, known: Collection | None = None) -> list[Record]:
+    """Read the published records with a dev curve below the folder of runs: all, or those of settings with a hash.
+
+    They are chosen from `known`, if all published records have been read already.
+    """
+    published = (known or collect(runs / PUBLISHED_FOLDER, containing=settings_hash)).records
     return [record for record in published if has_judged_curve(record)]
 
 

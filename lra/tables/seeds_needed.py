@@ -68,17 +68,28 @@ def seeds_needed(difference: float, stds: Sequence[float]) -> int | None:
     return high
 
 
-def cannot_tell(seeds: Seeds, name: str, baseline: str) -> str:
-    """Word that a row is not significantly different from the baseline: `3 seeds cannot tell; 12 would`.
+def seeds_that_tell(seeds: Seeds, name: str, baseline: str) -> int | None:
+    """Find how many seeds of each row find a true difference as large as the measured one of a row from the baseline.
 
-    So many seeds of each row find a true difference as large as the measured one, at the measured spreads, with a
-    probability of 80 %.
+    They find it at the measured spreads of all rows, with a probability of 80 %; None above `MOST_SEEDS`.
     """
     in_order = [baseline, name, *(row for row in seeds if row not in (baseline, name))]
     difference = float(np.mean(seeds[name]) - np.mean(seeds[baseline]))
-    needed = seeds_needed(difference, [math.sqrt(variance(seeds[row])) for row in in_order])
-    would = f"more than {MOST_SEEDS:,}" if needed is None else f"{needed:,}"
+    return seeds_needed(difference, [math.sqrt(variance(seeds[row])) for row in in_order])
+
+
+def cannot_tell(seeds: Seeds, name: str, baseline: str) -> str:
+    """Word that a row is not significantly different from the baseline: `3 seeds cannot tell; 12 would`.
+
+    So many are the seeds of `seeds_that_tell`.
+    """
+    would = seeds_in_words(seeds_that_tell(seeds, name, baseline))
     return f"{few_seeds(len(seeds[name]), len(seeds[baseline]))}; {would} would"
+
+
+def seeds_in_words(needed: int | None) -> str:
+    """Write a number of seeds, of which None is more than were tried: `12`, or `more than 1,000`."""
+    return f"more than {MOST_SEEDS:,}" if needed is None else f"{needed:,}"
 
 
 def few_seeds(count: int, count_of_baseline: int) -> str:

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-from lra.runs.collection import data_of
+from lra.base.settings_hash import hash_of
 from lra.runs.flat_settings import NOT_RECORDED, FlatSettings, branches, flatten, value_text
 from lra.runs.later_settings import removed_settings, values_before
 from lra.runs.published_numbers import NOT_SET, SETS_BY_TASK, family_settings, paper_settings
@@ -30,6 +30,7 @@ from lra.runs.schema import (
     TARGET,
     USUAL_VALUES,
     Record,
+    RunSettings,
 )
 
 ALWAYS_SET = tuple(f"trainer.{option}" for option in ALWAYS_RECORDED)
@@ -109,7 +110,9 @@ def _equal_runs(records: Sequence[Record], ignored: tuple[str, ...]) -> list[_Eq
         identity, provenance = record["identity"], record["provenance"]
         names = (identity["task"], identity["attention"], identity["protocol"], provenance["data_origin"])
         indices[*names, json.dumps(record["settings"]), json.dumps(provenance["data_sha256"])].append(index)
-    recorded = [(equal, _recorded_options(records[equal[0]])) for equal in indices.values()]
+    recorded = []
+    for (_, attention, _, origin, settings_json, data_json), equal in indices.items():
+        recorded.append((equal, _recorded_options(attention, origin, settings_json, data_json)))
     keys = {key for _, options in recorded for key in options} - {*ignored}
     return [
         _EqualRuns(
@@ -122,18 +125,23 @@ def _equal_runs(records: Sequence[Record], ignored: tuple[str, ...]) -> list[_Eq
     ]
 
 
-def _recorded_options(record: Record) -> FlatSettings:
-    """Flatten the settings and data of a record, without the names of its task and method."""
-    data = {"origin": record["provenance"]["data_origin"], "content": data_of(record)}
-    settings = record["settings"]
+@functools.lru_cache(maxsize=4096)
+def _recorded_options(attention: str, origin: str, settings_json: str, data_json: str) -> FlatSettings:
+    """Flatten the settings and data of a record, without the names of its task and method.
+
+    They are given as texts, settings and data as JSON: one report asks for those of the same run dozens of times.
+    Nobody changes what is returned.
+    """
+    settings: RunSettings = json.loads(settings_json)
+    data = {"origin": origin, "content": hash_of(json.loads(data_json))}
     groups = {group: options for group, options in settings.items() if group not in ("callbacks", "tuned")}
     if "tuned" in settings:
         groups["tuned"] = {key: settings["tuned"][key] for key in SEARCH_IN_NAMES}
-    callbacks = record["settings"].get("callbacks", {}).items()
+    callbacks = settings.get("callbacks", {}).items()
     options = flatten({**groups, "data": data}) | {
         f"callbacks.{name}": _as_call(callback) for name, callback in callbacks
     }
-    method = value_text(record["identity"]["attention"])
+    method = value_text(attention)
     named = {"task.name", *(f"{group}.name" for group in (*MIXERS, "model") if options.get(f"{group}.name") == method)}
     return {key: text for key, text in options.items() if key not in named}
 

@@ -1,10 +1,12 @@
 """The names of methods and tasks in figures and papers, and the keys by which papers cite them."""
 
+import functools
 import re
+from collections.abc import Hashable
 from pathlib import Path
 from typing import NamedTuple
 
-from lra.base.paths import conf_names, read_choice
+from lra.base.paths import conf_dirs, conf_names, read_choice, users_conf_files
 
 BIBLIOGRAPHY = Path(__file__).with_name("references.bib")
 FIRST_WORD = re.compile(r"[\w.-]*")
@@ -30,9 +32,16 @@ def named(text: str, *, of: tuple[str, ...] = METHOD) -> Named:
     first_word = FIRST_WORD.match(text)
     assert first_word is not None
     name = first_word.group()
+    display, key = _name_and_key(name, of, (tuple(conf_dirs()), users_conf_files()))
+    return Named(display, key, text.removeprefix(name))
+
+
+@functools.lru_cache(maxsize=1024)
+def _name_and_key(name: str, of: tuple[str, ...], _files: Hashable) -> tuple[str, str]:
+    """Read the display name and the citation key of a name; anew when the user's files, `_files`, have changed."""
     file = next((read_choice(group, name) for group in of if name in conf_names(group)), {})
     key = str(file.get("cite", ""))
-    return Named(str(file.get("display", name)), key if CITATION_KEY.fullmatch(key) else "", text.removeprefix(name))
+    return str(file.get("display", name)), key if CITATION_KEY.fullmatch(key) else ""
 
 
 def display_name(text: str, *, of: tuple[str, ...] = METHOD) -> str:

@@ -25,6 +25,7 @@ from lra.terminal.plots import GREY, INK, OF_PAPER, PALETTE, QUIET
 from lra.terminal.text_table import TextTable
 
 PAGE = Path(__file__).with_name("page.html")
+SHOWN_NOTES = 3  # below a table; more are folded
 REM_FOR_AN_INCH = 9.4  # letters of 7 points are as large as the text of the page
 FIGURE_COLOURS = dict(  # colours of figures on a light page, and what they are on a dark one
     zip(
@@ -33,6 +34,16 @@ FIGURE_COLOURS = dict(  # colours of figures on a light page, and what they are 
         strict=True,
     )
 )
+METADATA = re.compile(r"<metadata>.*?</metadata>|<style type=.*?</style>", re.DOTALL)
+FONTS = re.compile(r"font-family: [^;\"]*; ?")  # the page has them once, for all figures
+NO_ROTATION = re.compile(r' transform="rotate\(0 [^)]*\)"')
+PLACES = re.compile(r'\b(?P<name>d|x|y|width|height)="(?P<value>[^"]*)"')
+DECIMALS = re.compile(r"-?\d+\.\d+(?!\d*e)")
+AROUND_COMMANDS = re.compile(r"\s*([A-Zlmz])\s*")  # of a path
+BETWEEN_TAGS = re.compile(r">\s+<")
+GROUP_OF_ONE = re.compile(r"<g>(?P<part><(?:path|use)[^>]*/>|<text[^>]*>[^<]*</text>|<g [^>]*><use[^>]*/></g>)</g>")
+CLIPPED_ALIKE = re.compile(r'(?P<start><g clip-path="[^"]*">)<use[^>]*/></g>(?:(?P=start)<use[^>]*/></g>)+')
+STYLE = re.compile(r' style="([^"]*)"')
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,17 +51,26 @@ class Part:
     """A part of a section, such as that of a task: paragraphs, tables, and figures as SVG text by what they show.
 
     Without a name it has no heading.
+
+    Attributes:
+        panels: markup of many small figures by what they show; they take the width of the page, and are folded.
     """
 
     name: str = ""
     texts: list[str] = field(default_factory=list)
     tables: list[TextTable] = field(default_factory=list)
     figures: dict[str, str] = field(default_factory=dict)
+    panels: dict[str, Markup] = field(default_factory=dict)
+
+    @property
+    def id(self) -> str:
+        """The anchor of the part, in that of its section."""
+        return _anchor(self.name)
 
     @property
     def is_empty(self) -> bool:
         """Whether there is nothing to show."""
-        return not self.texts and not self.tables and not self.figures
+        return not self.texts and not self.tables and not self.figures and not self.panels
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,7 +83,11 @@ class Section:
     @property
     def id(self) -> str:
         """The anchor of the section."""
-        return re.sub(r"\W+", "-", self.name.lower()).strip("-")
+        return _anchor(self.name)
+
+
+def _anchor(name: str) -> str:
+    return re.sub(r"\W+", "-", name.lower()).strip("-")
 
 
 def notes_once(sections: list[Section]) -> tuple[list[Section], list[str]]:
@@ -90,6 +114,8 @@ def write_page(
     problems: list[str],
     template: Path | None = None,
     script: Path | None = None,
+    row_name: Callable[[str], str] | None = None,
+    worded: Callable[[str], str] = str,
     **more: Any,
 ) -> Path:
     """Write a page atomically, and return its path; texts are escaped, only figures and the script are markup.
@@ -98,6 +124,8 @@ def write_page(
         problems: warnings at the top; more than three are folded.
         template: a file that extends the `page.html` of this folder; None for that itself.
         script: the file with the only script of the page; None for a page without.
+        row_name: what a table shows for the text of its first column; None: the text.
+        worded: what the page shows for a note.
         more: what the template needs besides.
     """
     template = template or PAGE
@@ -107,14 +135,19 @@ def write_page(
         loader=jinja2.FileSystemLoader(folders), autoescape=True, undefined=jinja2.StrictUndefined, finalize=_printable
     )
     environment.filters |= {
-        "breakable": breakable, "display": display_name, "display_task": partial(display_name, of=TASK)
-    }  # fmt: skip
+        "breakable": breakable,
+        "display": display_name,
+        "display_task": partial(display_name, of=TASK),
+        "row_name": row_name or breakable,
+        "worded": worded,
+    }
     text = environment.get_template(template.name).render(
         title=title,
         subtitle=subtitle,
         sections=sections,
         problems=problems,
         figure_colours=FIGURE_COLOURS,
+        shown_notes=SHOWN_NOTES,
         script=Markup(code),
         script_hash=base64.b64encode(hashlib.sha256(code.encode()).digest()).decode(),
         **more,
@@ -135,6 +168,15 @@ def breakable(name: str) -> Markup:
     return Markup("<wbr>").join(parts)
 
 
+def row_with_display_name(row: str) -> Markup:
+    """Write a row's name: the display name, with what is typed as its tooltip; what sets the row apart is smaller."""
+    display, bracket, settings = display_name(row).partition(" (")
+    typed = row.partition(" (")[0]
+    tooltip = Markup(' title="{}"').format(visible_lines(typed)) if typed != display else ""
+    name = Markup("<span{}>{}</span>").format(tooltip, breakable(display))
+    return name + Markup(" <small>{}</small>").format(breakable(f"({settings}")) if bracket else name
+
+
 def svg(draw: Callable[[Path], Path]) -> str:
     """Draw a figure with `draw`, and return it as SVG text whose colours follow the page's, light or dark."""
     clear = ("figure.facecolor", "axes.facecolor", "savefig.facecolor", "legend.facecolor")
@@ -145,4 +187,33 @@ def svg(draw: Callable[[Path], Path]) -> str:
     coloured = known.sub(lambda colour: f"var(--c{colour.group()[1:]})", text[text.index("<svg") :])
     size = re.search(r'width="([\d.]+)pt" height="[\d.]+pt"', coloured)
     assert size is not None
-    return coloured.replace(size[0], f'width="{float(size[1]) / 72 * REM_FOR_AN_INCH:.1f}rem"', 1)
+    return compact_svg(coloured.replace(size[0], f'width="{float(size[1]) / 72 * REM_FOR_AN_INCH:.1f}rem"', 1))
+
+
+def compact_svg(text: str) -> str:
+    """Shorten a figure of matplotlib to a third; what it shows is the same, to a hundredth of a point.
+
+    It has no metadata, no groups of one part, and its styles as classes, whose names are those of equal styles in all
+    figures of a page.
+    """
+    text = METADATA.sub("", text).replace("xlink:href", "href").replace("rotate(-0 ", "rotate(0 ")
+    text = NO_ROTATION.sub("", FONTS.sub("", text))
+    text = PLACES.sub(lambda found: f'{found["name"]}="{_short_place(found["value"])}"', text)
+    text = GROUP_OF_ONE.sub(r"\g<part>", BETWEEN_TAGS.sub("><", text))
+    text = CLIPPED_ALIKE.sub(lambda run: _one_group(run.group(), run["start"]), text)
+    classes = {style: f"s{hashlib.sha256(style.encode()).hexdigest()[:6]}" for style in STYLE.findall(text)}
+    text = STYLE.sub(lambda found: f' class="{classes[found[1]]}"', text)
+    rules = "".join(f".{name}{{{style}}}" for style, name in classes.items())
+    end = text.index(">") + 1
+    return f"{text[:end]}<style>{rules}</style>{text[end:]}"
+
+
+def _one_group(run: str, start: str) -> str:
+    """Put into one group what groups with the same start hold, one after another."""
+    return f"{start}{run.replace(start, '').replace('</g>', '')}</g>"
+
+
+def _short_place(value: str) -> str:
+    """Round the numbers of an attribute, and leave out blanks that SVG does not need."""
+    rounded = DECIMALS.sub(lambda number: f"{float(number.group()):.2f}".rstrip("0").rstrip("."), value)
+    return AROUND_COMMANDS.sub(r"\1", rounded).strip()

@@ -213,13 +213,14 @@ def label_points(axis: Axes, labels: Sequence[Label], *, lines: Iterable[Bbox] =
     thin = [box.transformed(axis.transData).padded(scale) for box in lines]
     unplaced = []
     for index, label in enumerate(labels):
-        others = near[:index] + near[index + 1 : len(labels)]
+        had_better_not_cover = _sides([*thin, *near[:index], *near[index + 1 : len(labels)]])
+        must_not_cover = _sides(taken)
         text = _annotation(axis, label)
         x, y = at[label]
         free = [
-            (distance + ON_LINE * sum(map(box.overlaps, [*thin, *others])) - aside, distance, box)
+            (distance + ON_LINE * _number_covered(box, had_better_not_cover) - aside, distance, box)
             for distance, aside, box in _around(x, y, text.get_window_extent(), scale)
-            if _contains(inside, box) and not any(map(box.overlaps, taken))
+            if _contains(inside, box) and not _number_covered(box, must_not_cover)
         ]
         if not free:
             text.remove()
@@ -253,6 +254,18 @@ def _annotation(axis: Axes, label: Label) -> Annotation:
     )
     text.set_in_layout(False)
     return text
+
+
+def _sides(boxes: Sequence[Bbox]) -> np.ndarray:
+    """The left, lower, right and upper sides of some boxes, `[boxes, 4]`."""
+    corners = np.array([box.extents for box in boxes]).reshape(-1, 2, 2)
+    return np.concatenate([corners.min(axis=1), corners.max(axis=1)], axis=1)
+
+
+def _number_covered(box: Bbox, sides: np.ndarray) -> int:
+    """How many boxes a box overlaps or touches; they are the rows of `_sides`."""
+    left, lower, right, upper = sides.T
+    return int(np.count_nonzero((box.x0 <= right) & (left <= box.x1) & (box.y0 <= upper) & (lower <= box.y1)))
 
 
 def _contains(outer: Bbox, inner: Bbox) -> bool:

@@ -11,11 +11,15 @@ from html.parser import HTMLParser
 
 import pytest
 
+from lra.cli import main
 from lra.data.manifest import read_manifest
-from lra.tables.notes_on_runs import by_protocol_and_size
+from lra.tables.notes_on_runs import ProtocolAndSize, by_protocol_and_size
 from lra.tables.report.page import SCRIPT
 from lra.tables.report.sections import task_part
 from lra.tables.report.summary import summary_table
+from lra.tables.report.task_results import task_results
+from lra.tables.verbs import report
+from lra.terminal import console
 from lra.terminal.html_page import Part, Section, notes_once, write_page
 from lra.terminal.text_table import TextTable
 from tests.conftest import lra_here
@@ -72,8 +76,8 @@ def page(data_dir, tmp_path_factory):
 def test_it_holds_tables_figures_runs_samples_and_troubles(page):
     for said in ("36.50 ± 0.50 (3)‡", "Side by side", "significant", "NOT the benchmark", "broken/result.json"):
         assert said in page
-    assert page.count("<svg") == 2, "a comparison, and the learning curves"
-    assert page.count('<details class="record">') == 8
+    assert page.count("<svg") == 1 + 2, "a comparison, and the learning curves of two rows"
+    assert page.count('<details class="record">') == 3, "of each row"
     assert "config_hash" in page
     assert "test_correct" not in page
     assert "<h3>ListOps</h3>" in page
@@ -82,7 +86,7 @@ def test_it_holds_tables_figures_runs_samples_and_troubles(page):
 
 def test_the_others_are_compared_with_nystrom_attention(page):
     table = page[page.index("Side by side") :]
-    first, second = re.findall(r"<tr>\s*<t[hd][^>]*>(full|nystrom)<", table)[:2]
+    first, second = re.findall(r'<tr><td><span title="(full|nystrom)">', table)[:2]
     assert (first, second) == ("nystrom", "full")
 
 
@@ -99,14 +103,14 @@ def test_it_needs_nothing_from_outside_and_runs_nothing_but_the_sorting(page):
 
 def test_it_begins_with_one_table_of_all_kinds_the_benchmark_first(page):
     (table,) = re.findall(r'<table id="summary" class="sortable">(.*?)</table>', page, re.DOTALL)
-    assert page.index(table) < page.index("<h2")
+    assert page.index(table) == page.index('class="sortable">') + len('class="sortable">')
     assert re.findall(r'class="group"><th colspan="4"><span>([^<]*)', table) == [
         "Protocol paper",
         "Protocol paper, size tiny: NOT the benchmark",
     ]
     assert re.search(r'36.50 ± 0.50 \(3\)‡</a><small>paper 37.10, −0.60 <span class="within">within</span>', table)
     assert re.findall("<th>([^<]*)</th>", table) == ["method", "ListOps", "parameters", "hours"], "tasks with a record"
-    assert "<td>Softmax attention <i>full</i></td>" in table
+    assert '<td><span title="full">Softmax attention</span></td>' in table
     assert re.findall(r'class="best"><a[^>]*>([^<]*)', table) == ["38.00 ± 0.50 (3)‡"]
 
 
@@ -119,12 +123,14 @@ def test_a_number_of_the_summary_leads_to_its_runs(page):
     assert [first for *_, first in runs if first] == list(links), "an id is on the first of a cell's runs"
 
 
-def test_a_record_of_another_seed_has_what_differs_from_the_first(page):
-    first, second, *_ = re.findall(r'<pre id="run-\d+">(.*?)</pre>', page, re.DOTALL)
-    assert "identity.seed: 0\n" in first
-    assert "settings.attention: " in first
-    assert second.startswith("As that of seed 0, but for:\nidentity.seed: 1\noutcome.test_accuracy: 0.365")
-    assert "settings" not in second
+def test_the_records_of_a_row_are_listed_together(page):
+    """What its seeds share once, what differs with each value; what another row shares with the first is not said."""
+    first, second, *_ = re.findall(r'<pre id="of-cell-\d+">(.*?)</pre>', page, re.DOTALL)
+    assert "\nsettings.attention.num_landmarks: " not in first
+    assert re.search(r"^settings.recipe.steps: 5000$", first, re.MULTILINE)
+    assert re.search(r"^seed: 0, 1, 2$", first, re.MULTILINE)
+    assert "settings.recipe.steps" not in second
+    assert re.search(r"^settings.attention.num_landmarks: 64$", second, re.MULTILINE)
 
 
 def test_a_note_is_on_the_page_once():
@@ -144,16 +150,30 @@ def test_a_name_breaks_between_words_and_stays_text():
 def test_sections_are_in_the_order_of_sizes_and_none_is_empty(page):
     heads = re.findall(r"<h([23])[^>]*>([^<]*)", page)
     names = [name for level, name in heads if level == "2"]
-    assert names == ["Protocol paper", "Runs", "Samples"], "the tiny runs have no more to show than the summary"
-    assert page.count("<h3>ListOps</h3>") == 2, "of the benchmark and of the samples"
+    shown = ["All accuracies", "Protocol paper", "Runs", "Samples"]
+    assert names == shown, "the tiny runs have no more to show than the summary"
+    assert len(re.findall("<h3[^>]*>ListOps</h3>", page)) == 2, "of the benchmark and of the samples"
 
 
 def test_each_run_is_a_line_with_a_link_to_its_record(page):
     (table,) = re.findall(r'<table id="runs-table" class="sortable">(.*?)</table>', page, re.DOTALL)
-    assert len(re.findall("<tr", table)) == 1 + 8
-    assert "<td>full</td><td>paper</td><td>full</td><td>0</td><td>36.00</td><td>36.00</td><td>0.50</td>" in table
-    for link in re.findall(r'href="#(run-\d+)"', table):
+    assert table.count("<tr data-cell=") == 8
+    assert "<td>Softmax attention</td><td>0</td><td>36.00</td><td>36.00</td><td>0.50</td>" in table
+    for link in re.findall(r'href="#(of-cell-\d+)"', table):
         assert f'<pre id="{link}">' in page
+
+
+def test_each_link_in_the_page_leads_to_a_place(page):
+    for link in re.findall(r'href="#([^"]*)"', page):
+        assert f'id="{link}"' in page
+    contents = page[page.index("<nav") : page.index("</nav>")]
+    assert re.findall(r">([^<>]+)</a>", contents) == ["All accuracies", "Protocol paper", "ListOps", "Runs", "Samples"]
+
+
+def test_it_begins_with_sentences(page):
+    sentences = re.findall(r"<p>([^<]*)</p>", page[: page.index("<nav")])
+    assert len(sentences) == 3
+    assert "1.5 points [" in sentences[0]
 
 
 @pytest.mark.parametrize("count, folded", [(3, False), (4, True)])
@@ -168,7 +188,26 @@ def test_many_remarks_are_folded(tmp_path, count, folded):
 @pytest.mark.parametrize("count, shown", [(64, False), (32, True)])
 def test_landmarks_have_a_figure_if_their_number_was_swept(count, shown):
     records = [make_record(num_landmarks=count), make_record(num_landmarks=64, pinv_iterations=8)]
-    assert ("landmarks" in task_part("listops", records).figures) is shown
+    results = task_results(ProtocolAndSize("paper", "full"), "listops", records)
+    assert ("landmarks" in task_part(results).figures) is shown
+
+
+@pytest.mark.parametrize("out", ["report.txt", "no/html", "folder"])
+def test_a_wrong_out_is_refused_before_a_record_is_read(home, tmp_path, refused, monkeypatch, out):
+    (tmp_path / "folder").mkdir()
+    (home / "table").mkdir(parents=True)
+    monkeypatch.setattr(report, "collect", lambda source: pytest.fail("records were read"))
+    assert refused("report", f"out={tmp_path}/{out}").key == "out"
+
+
+def test_what_is_made_is_shown_meanwhile(home, capsys, monkeypatch):
+    (home / "mine").mkdir(parents=True)
+    records = [make_record(task, "full") for task in ("listops", "image")]
+    (home / "mine" / "made.jsonl").write_text("".join(f"{json.dumps(record)}\n" for record in records))
+    monkeypatch.setattr(console, "PIPE_SECONDS", 0.0)
+    assert main(["report", "run_group=mine/made.jsonl", "samples=0"]) == 0
+    shown = re.findall(r"^(\d+%) (\w+)", capsys.readouterr().out, re.MULTILINE)
+    assert shown[:2] == [("0%", "ListOps"), ("50%", "Image")]
 
 
 def test_that_no_record_is_valid_is_said_with_the_reason(home, refused):

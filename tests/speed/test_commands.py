@@ -74,7 +74,7 @@ def many(home, monkeypatch):
         (("table", "show", "size=short"), 5000, 5),
         (("compare", "show", "size=short"), 5000, 5),
         (("show", "runs"), 5000, 5),
-        (("report", "samples=0"), 1000, 30),
+        (("report", "samples=0"), 1000, 15),
     ],
 )
 def test_thousands_of_records_take_seconds_and_no_more_than_in_proportion(verb, count, most_seconds, many, note):

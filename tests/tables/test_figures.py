@@ -7,6 +7,7 @@ from itertools import combinations, pairwise, product
 from xml.etree import ElementTree
 
 import matplotlib.pyplot as plt
+import numpy as np
 import pytest
 from matplotlib.figure import Figure
 from matplotlib.text import Text
@@ -16,8 +17,9 @@ from lra.tables.comparison import contenders
 from lra.tables.figures.attention_sweep import plot_sweep
 from lra.tables.figures.comparison import plot_pareto
 from lra.tables.figures.dev_curves import plot_curves
+from lra.terminal import plots
 from lra.terminal.display_names import display_name
-from lra.terminal.html_page import svg, write_page
+from lra.terminal.html_page import compact_svg, svg, write_page
 from lra.terminal.plots import COLUMN, GREY, INK, OF_PAPER, PALETTE, QUIET, colours_of, hover, short_name, svg_of
 from lra.verbs.train_figure import learning_curve
 from tests.tables.records import make_record, with_setting
@@ -198,14 +200,44 @@ def test_an_svg_shows_values_under_the_pointer(tmp_path):
     path = plot_pareto(compared(3), tmp_path / "a.svg", title="listops", majority_rate=0.17)
     titles = [node.text for node in ElementTree.parse(path).iter("{http://www.w3.org/2000/svg}title")]
     assert len(titles) == 5
-    assert titles[0].startswith("full: 36.10 ± 0.10 (3) %, 0.300 s/step, 1,024 MiB")
+    assert titles[0].startswith("Softmax attention: 36.10 ± 0.10 (3) %, 0.300 s/step, 1,024 MiB")
+
+
+NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
+
+
+def places(text):
+    """The numbers of all paths, and the places of all marks, in their order."""
+    drawn = re.findall(r'\b(?:d|x|y)="([^"]*)"', text)
+    return [float(number) for place in drawn for number in NUMBER.findall(place)]
+
+
+def test_a_pages_figure_is_a_shorter_text_of_the_same_picture(tmp_path):
+    with plt.rc_context({"svg.fonttype": "none"}):  # as on a page
+        path = plot_pareto(compared(3), tmp_path / "a.svg", title="listops", majority_rate=0.17)
+    long = path.read_text("utf-8")
+    short = compact_svg(long[long.index("<svg") :])
+    assert len(short) < 0.6 * len(long)
+    assert places(short) == pytest.approx(places(long[long.index("</metadata>") :]), abs=0.0051)
+    for tag in ("use", "path", "text", "title"):
+        assert short.count(f"<{tag}") == long.count(f"<{tag}")
+    assert re.findall(">([^<>]+)</text>", short) == re.findall(">([^<>]+)</text>", long)
+    ElementTree.fromstring(short)
+
+
+def test_names_are_placed_as_by_the_boxes_of_matplotlib():
+    rng = np.random.default_rng(0)
+    boxes = [plots.Bbox(rng.integers(0, 8, (2, 2))) for _ in range(50)]
+    for box in (plots.Bbox.from_bounds(*rng.integers(1, 5, 4)) for _ in range(20)):
+        assert plots._number_covered(box, plots._sides(boxes)) == sum(map(box.overlaps, boxes))
+    assert plots._number_covered(boxes[0], plots._sides([])) == 0
 
 
 def test_a_pages_figure_has_the_colours_of_the_page_and_fits_it():
     text = svg(partial(plot_pareto, compared(3), title="listops", majority_rate=0.17))
     assert not re.search("|".join((INK, *PALETTE)), text)
     assert f"var(--c{OF_PAPER['linformer'][1:]})" in text
-    assert re.match(r'<svg [^>]*width="32\.0rem"', text)
+    assert re.match(r'<svg [^>]*width="32rem"', text)
 
 
 def test_a_name_is_text_in_an_svg_whatever_it_holds(tmp_path):

@@ -8,6 +8,7 @@ from matplotlib.transforms import Bbox
 from lra.tables.comparison import Contender, seeds_of_rows
 from lra.tables.statistics.significance import Pair, significant_pairs
 from lra.terminal import plots
+from lra.terminal.display_names import display_name
 
 HEIGHT = 2.9  # inches
 
@@ -45,7 +46,9 @@ def plot_pareto(compared: list[Contender], path: Path, *, title: str, majority_r
         seconds, order = 1 / cell.steps_per_second, 2.5 if colour == plots.GREY else 3
         (dot,) = axis.plot(seconds, cell.central_value, ls="", marker="o", ms=4.5, color=colour, zorder=order)
         memory = f"{cell.peak_memory_bytes / 2**20:,.0f} MiB"
-        plots.hover(dot, f"{contender.name}: {cell} %, {seconds:.3f} s/step, {memory}, {contender.verdict}")
+        plots.hover(
+            dot, f"{display_name(contender.name)}: {cell} %, {seconds:.3f} s/step, {memory}, {contender.verdict}"
+        )
         labels.append(plots.Label(seconds, cell.central_value, plots.short_name(contender.name), colour))
         if cell.count > 1:
             heights = sorted(cell.accuracies)

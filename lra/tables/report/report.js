@@ -19,8 +19,15 @@ for (const table of document.querySelectorAll("table.sortable")) {
     });
   });
 }
-// Marks the runs of the cell that the address names.
+// Marks the runs of the cell that the address names, and unfolds what is around the place.
 const mark = () => {
+  const place = document.getElementById(location.hash.slice(1));
+  for (let around = place && place.closest("details"); around; around = around.parentElement.closest("details")) {
+    around.open = true;
+  }
+  if (place) {
+    place.scrollIntoView();
+  }
   for (const row of document.querySelectorAll("tr[data-cell]")) {
     row.classList.toggle("chosen", row.dataset.cell === location.hash.slice(1));
   }

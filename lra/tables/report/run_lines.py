@@ -1,84 +1,125 @@
-"""The runs of a report: a line of the table of runs for each, with its record and a link to its diagnosis."""
+"""The runs of a report: a line of the table of runs for each, and for each row of a task the fields of its records."""
 
-import json
 import os
-from collections.abc import Mapping
-from dataclasses import dataclass
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import quote
 
-from lra.runs.collection import Collection, describe, finished_at, run_key
+from lra.runs.collection import Collection, finished_at, run_key
 from lra.runs.files import DIAGNOSIS_PAGE, RESULT
+from lra.runs.flat_settings import value_text
 from lra.runs.published_numbers import in_benchmark_order
 from lra.runs.reference_curves import place_of
 from lra.runs.schema import Record
 from lra.tables.notes_on_runs import ProtocolAndSize
+from lra.tables.report.searches import FoundSearch
 from lra.tables.report.summary import CellKey
 from lra.tables.variants import group_by_variant
+from lra.terminal.display_names import TASK, display_name
 
-RUN_COLUMNS = ("task", "method", "protocol", "size", "seed", "accuracy (%)", "best dev (%)", "hours", "finished (UTC)")
-FOR_PROGRAMS = "outcome.test_correct"  # the field that only programs read
+RUN_COLUMNS = ("task", "method", "seed", "accuracy (%)", "best dev (%)", "hours", "finished (UTC)")
+# Fields that only programs read, or that are on the page elsewhere.
+LEFT_OUT = (
+    *("outcome.test_correct", "outcome.confusion", "outcome.dev_curve", "provenance.wandb_id", "schema_version"),
+    *("identity.task", "identity.attention", "identity.seed", "outcome.test_accuracy", "outcome.best_dev_accuracy"),
+    *("cost.train_seconds", "provenance.finished_at"),
+)
+OF_EACH_LAYER = "_layers"  # ends the name of a field with a number for each layer
 LEAST_HOURS = 0.1  # with fewer, a run's hours have four digits behind the point
+COMMIT = re.compile("[0-9a-f]{40}")
+DIGITS_OF_COMMIT = 10
+DIGITS = 6  # significant ones of a number that differs between the runs of a row
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunLine:
-    """One run, by its name and a text for each of `RUN_COLUMNS`.
+    """One run, by a text for each of `RUN_COLUMNS`.
 
     Attributes:
-        cells: the texts, those of the line's own cells.
-        name: what the run is called above its record.
         cell: id of the summary's cell that the run belongs to, the same for all seeds.
-        record: the run's place among published runs, if it has one; then the record, a line for each field with its
-            value as JSON, without the one that only programs read; of another seed than the first of a cell what
-            differs from that.
         diagnosis: a link to the page of `lra diagnose`; empty if there is none.
     """
 
     cells: list[str]
-    name: str
     cell: str
-    record: str
     diagnosis: str
 
 
-def run_lines(
+@dataclass(frozen=True, kw_only=True)
+class RunFields:
+    """What the records of a row of a task hold, or those of a search.
+
+    Attributes:
+        cell: id of the summary's cell of these runs.
+        name: what the runs are called above their fields.
+        text: the places of runs among published runs; then a line for each field with its value: first those
+            that the runs share, without what the first row of the task shares too, then those that differ, with the
+            value of each run; of a search those that all trials share.
+    """
+
+    cell: str
+    name: str
+    text: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunsOfReport:
+    """All runs that are rows, and the ids of the cells that they belong to; `fields` are those of searches, too."""
+
+    lines: dict[ProtocolAndSize, list[RunLine]] = field(default_factory=dict)
+    fields: list[RunFields] = field(default_factory=list)
+    ids: dict[CellKey, str] = field(default_factory=dict)
+
+
+def runs_of_report(
     records_by_group: Mapping[ProtocolAndSize, list[Record]],
+    searches: Sequence[FoundSearch],
     diagnoses: Mapping[tuple[object, ...], str],
-    published: list[Record],
-) -> tuple[list[RunLine], dict[CellKey, str]]:
-    """Make the lines of some records, in the order of their groups, tasks, methods and seeds, and the ids of the cells.
+    published: Iterable[Record],
+) -> RunsOfReport:
+    """Make the lines of some records, in the order of their groups, tasks, methods and seeds.
 
     The runs of a cell, its seeds, come one after another.
 
     Args:
-        records_by_group: the records of each protocol and size.
+        records_by_group: the records of each protocol and size, without the trials of searches.
+        searches: the trials.
         diagnoses: links to the pages of `lra diagnose` by the key of the run, see `run_key`.
         published: the records with the reference seeds, among which each run is placed.
     """
-    lines: list[RunLine] = []
-    ids: dict[CellKey, str] = {}
+    references: dict[str, list[Record]] = defaultdict(list)
+    for record in published:
+        references[record["provenance"]["config_hash"]].append(record)
+    runs = RunsOfReport()
+    first_of_task: dict[tuple[ProtocolAndSize, str], _Shared] = {}
     for group, records in records_by_group.items():
-        tasks = in_benchmark_order(record["identity"]["task"] for record in records)
+        lines = runs.lines.setdefault(group, [])
         rows = group_by_variant(records)
-        for task in tasks:
+        for task in in_benchmark_order(record["identity"]["task"] for record in records):
             for name, members in rows.items():
                 seeds = [record for record in members if record["identity"]["task"] == task]
                 if not seeds:
                     continue
-                cell = f"cell-{len(ids) + 1}"
-                ids[CellKey(group, name, task)] = cell
+                cell = f"cell-{len(runs.ids) + 1}"
+                runs.ids[CellKey(group, name, task)] = cell
                 for record in seeds:
-                    texts = [place_of(record, published), _record_text(record, first=seeds[0])]
-                    line = RunLine(
-                        cells=_column_texts(name, record),
-                        name=describe(record),
-                        cell=cell,
-                        record="\n".join(filter(None, texts)),
-                        diagnosis=diagnoses.get(run_key(record), ""),
-                    )
-                    lines.append(line)
-    return lines, ids
+                    diagnosis = diagnoses.get(run_key(record), "")
+                    lines.append(RunLine(cells=_column_texts(name, record), cell=cell, diagnosis=diagnosis))
+                title = f"{display_name(name)} on {display_name(task, of=TASK)}"
+                shared = _Shared(title, seeds)
+                first = first_of_task.setdefault((group, task), shared)
+                places = [place for record in seeds if (place := _place(record, references))]
+                text = "\n".join([*places, *shared.lines(beside=first)])
+                runs.fields.append(RunFields(cell=cell, name=_with_group(title, group), text=text))
+    for search in searches:
+        title = f"{display_name(search.method)} on {display_name(search.task, of=TASK)}: {len(search.trials)} trials"
+        shared = _Shared(title, search.trials)
+        text = "\n".join(shared.equal_lines(beside=first_of_task.setdefault((search.group, search.task), shared)))
+        runs.fields.append(RunFields(cell="", name=_with_group(title, search.group), text=text))
+    return runs
 
 
 def diagnosis_links(collection: Collection, folder: Path) -> dict[tuple[object, ...], str]:
@@ -91,15 +132,23 @@ def diagnosis_links(collection: Collection, folder: Path) -> dict[tuple[object, 
     return links
 
 
+def _with_group(title: str, group: ProtocolAndSize) -> str:
+    return f"{title} ({group.protocol}, {group.size})"
+
+
+def _place(record: Record, references: Mapping[str, Sequence[Record]]) -> str:
+    """Word a run's place among the published runs with its settings; empty where there is none."""
+    place = place_of(record, references.get(record["provenance"]["config_hash"], ()))
+    return f"seed {record['identity']['seed']} {place}" if place else ""
+
+
 def _column_texts(method: str, record: Record) -> list[str]:
     """Write what a run has in each of `RUN_COLUMNS`."""
     identity, outcome = record["identity"], record["outcome"]
     hours = record["cost"]["train_seconds"] / 3600
     return [
-        identity["task"],
-        method,
-        identity["protocol"],
-        identity["size"],
+        display_name(identity["task"], of=TASK),
+        display_name(method),
         str(identity["seed"]),
         f"{100 * outcome['test_accuracy']:.2f}",
         f"{100 * outcome['best_dev_accuracy']:.2f}",
@@ -108,23 +157,64 @@ def _column_texts(method: str, record: Record) -> list[str]:
     ]
 
 
-def _record_text(record: Record, *, first: Record) -> str:
-    """Write a record as lines, in short if it is not the `first` of its cell: what they share is there."""
-    lines = _field_lines(record)
-    if record is first:
-        return "\n".join(lines)
-    shared = _field_lines(first)
-    head = f"As that of seed {first['identity']['seed']}, but for:"
-    return "\n".join([head, *(line for line in lines if line not in shared)])
+class _Shared:
+    """The fields of some records: those that have one value, and those that differ."""
+
+    def __init__(self, title: str, records: Sequence[Record]):
+        self._title = title
+        self._records = records
+        flat = [_fields(record) for record in records]
+        keys = dict.fromkeys(key for fields in flat for key in fields)
+        values = {key: [fields.get(key) for fields in flat] for key in keys}
+        self._equal = {key: each[0] for key, each in values.items() if all(value == each[0] for value in each)}
+        self._differing = {key: each for key, each in values.items() if key not in self._equal}
+
+    def equal_lines(self, *, beside: "_Shared") -> list[str]:
+        """Write a line for each field of one value, without those that the records of `beside` share too."""
+        if beside is self:
+            return [f"{key}: {_text(value)}" for key, value in self._equal.items()]
+        lines = [f"As {beside._title}, but for:"]
+        for key, value in self._equal.items():
+            if beside._equal.get(key) != value:
+                lines.append(f"{key}: {_text(value)}")
+        return lines
+
+    def lines(self, *, beside: "_Shared") -> list[str]:
+        """Write these lines, and one for each field that differs, with the value of each seed."""
+        lines = self.equal_lines(beside=beside)
+        lines.append(f"seed: {', '.join(str(record['identity']['seed']) for record in self._records)}")
+        for key, values in self._differing.items():
+            lines.append(f"{key}: {', '.join(map(_short, values))}")
+        return lines
 
 
-def _field_lines(record: Record) -> list[str]:
-    """Write each field of a record as its dotted key and its value, but for the one that only programs read."""
-    groups: dict[str, object] = {**record}
+def _text(value: object) -> str:
+    """Write a value as a user types it; of a commit its first digits."""
+    if isinstance(value, str) and COMMIT.fullmatch(value):
+        return value[:DIGITS_OF_COMMIT]
+    return value_text(value)
+
+
+def _short(value: object) -> str:
+    """Write a value of one record among those of others."""
+    if value is None:
+        return "–"
+    return f"{value:.{DIGITS}g}" if isinstance(value, float) else _text(value)
+
+
+def _fields(record: Record) -> dict[str, object]:
+    """Flatten a record to dotted keys, without the fields that are left out."""
     fields: dict[str, object] = {}
-    for group, inner in groups.items():
-        if isinstance(inner, dict):
-            fields |= {f"{group}.{key}": value for key, value in inner.items()}
+    _add_fields(fields, {**record}, "")
+    return fields
+
+
+def _add_fields(fields: dict[str, object], group: Mapping[str, object], prefix: str) -> None:
+    for name, value in group.items():
+        key = f"{prefix}{name}"
+        if key in LEFT_OUT or key.endswith(OF_EACH_LAYER):
+            continue
+        if isinstance(value, dict) and value:
+            _add_fields(fields, value, f"{key}.")
         else:
-            fields[group] = inner
-    return [f"{key}: {json.dumps(value)}" for key, value in fields.items() if key != FOR_PROGRAMS]
+            fields[key] = value

@@ -20,13 +20,13 @@ from lra.base.option_types import check_choice
 from lra.base.printed_commands import override, shell_word
 from lra.base.text import size_text, visible
 from lra.runs.collection import Collection, collect
-from lra.runs.groups import group_file
+from lra.runs.groups import PUBLISHED_FOLDER, group_file
 from lra.runs.published_numbers import REFERENCES
 from lra.runs.reference_curves import published_curves
 from lra.settings.group_to_read import no_records, with_group_found
 from lra.tables.report.page import write_report
 from lra.tables.report.samples import task_samples
-from lra.terminal.console import check_out, check_writable, make_console, out_path
+from lra.terminal.console import check_out, check_writable, make_console, out_path, work_progress
 from lra.types import UserError
 
 
@@ -44,18 +44,22 @@ def run(cfg: DictConfig) -> None:
     collection = collect(group) if group.exists() else Collection()
     if not collection.records:
         raise no_records("report", group, problems=collection.problems)
-    samples = []
-    if cfg.samples:
-        samples = task_samples(collection.records, data_dir=cfg.paths.data, count=cfg.samples)
-    write_report(
-        path,
-        collection,
-        run_group=cfg.run_group,
-        reference=cfg.reference,
-        published=published_curves(runs),
-        samples=samples,
-    )
-    make_console().print(f"{visible(str(path))}  {size_text(path.stat().st_size)}")
+    console = make_console()
+    with work_progress(console, len(collection.records), in_pipe=True) as advance:
+        samples = []
+        if cfg.samples:
+            advance("samples", 0)
+            samples = task_samples(collection.records, data_dir=cfg.paths.data, count=cfg.samples)
+        write_report(
+            path,
+            collection,
+            run_group=cfg.run_group,
+            reference=cfg.reference,
+            published=published_curves(runs, known=collection if group == runs / PUBLISHED_FOLDER else None),
+            samples=samples,
+            advance=advance,
+        )
+    console.print(f"{visible(str(path))}  {size_text(path.stat().st_size)}")
 
 
 def _page_path(out: str | None, group: Path) -> Path:
