@@ -74,11 +74,25 @@ def cannot_tell(seeds: Seeds, name: str, baseline: str) -> str:
     So many seeds of each row find a true difference as large as the measured one, at the measured spreads, with a
     probability of 80 %.
     """
+    would = seeds_text(enough_seeds(seeds, name, baseline))
+    return f"{few_seeds(len(seeds[name]), len(seeds[baseline]))}; {would} would"
+
+
+def enough_seeds(seeds: Seeds, name: str, baseline: str) -> int | None:
+    """Find how many seeds of each row would tell a row from the baseline, as `cannot_tell` says; None: too many."""
     in_order = [baseline, name, *(row for row in seeds if row not in (baseline, name))]
     difference = float(np.mean(seeds[name]) - np.mean(seeds[baseline]))
-    needed = seeds_needed(difference, [math.sqrt(variance(seeds[row])) for row in in_order])
-    would = f"more than {MOST_SEEDS:,}" if needed is None else f"{needed:,}"
-    return f"{few_seeds(len(seeds[name]), len(seeds[baseline]))}; {would} would"
+    return _seeds_needed(difference, tuple(math.sqrt(variance(seeds[row])) for row in in_order))
+
+
+@functools.lru_cache(maxsize=256)  # a table and the sentence above it ask for the same
+def _seeds_needed(difference: float, stds: tuple[float, ...]) -> int | None:
+    return seeds_needed(difference, stds)
+
+
+def seeds_text(count: int | None) -> str:
+    """Word a number of seeds that `seeds_needed` has found."""
+    return f"more than {MOST_SEEDS:,}" if count is None else f"{count:,}"
 
 
 def few_seeds(count: int, count_of_baseline: int) -> str:
@@ -116,7 +130,7 @@ def seeds_note(task: str, records: Sequence[Record], hashes: Collection[str], *,
 
 def _needed(std: float, low: float, high: float, rows: int, seeds: int) -> str:
     counts = [seeds_needed(POINTS, [each] * rows) for each in (std, low, high)]
-    best, least, most = (f"more than {MOST_SEEDS:,}" if count is None else f"{count:,}" for count in counts)
+    best, least, most = map(seeds_text, counts)
     now = f"{100 * power(POINTS, seeds, [std] * rows):.0f} %" if seeds >= LEAST_SEEDS_FOR_T else "not tested"
     return (
         f"a difference of {POINTS:g} point from the baseline, of one row alone, is significant with a probability of"
