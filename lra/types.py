@@ -87,9 +87,7 @@ def to_device(batch: Batch, device: torch.device) -> Batch:
     return Batch(batch.tokens.to(device), valid, batch.label.to(device))
 
 
-def inputs_and_mask(
-    inputs: Tensor | Batch, valid_BNL: Tensor | None | EllipsisType
-) -> tuple[Tensor, Tensor | None]:
+def inputs_and_mask(inputs: Tensor | Batch, valid_BNL: Tensor | EllipsisType | None) -> tuple[Tensor, Tensor | None]:
     """Split what a model is called with, a batch, or its inputs and their mask; `...` stands for a mask not given.
 
     Raises:

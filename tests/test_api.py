@@ -164,7 +164,7 @@ def test_short_columns_are_task_method_seed_accuracy_and_seconds(run_folder):
 
 def test_runs_that_short_columns_do_not_tell_apart_are_warned_of():
     source = ROOT / "runs/published/short_landmarks_listops.jsonl"
-    with pytest.warns(UserWarning, match="columns=\"all\""):
+    with pytest.warns(UserWarning, match='columns="all"'):
         lra.records(source, columns="short")
 
 

@@ -330,7 +330,7 @@ class SequenceClassifier(nn.Module):
     def forward(
         self,
         tokens_BNL: Tensor | Batch,
-        valid_BNL: Tensor | None | EllipsisType = ...,
+        valid_BNL: Tensor | EllipsisType | None = ...,
         *,
         packed: bool | None = None,
     ) -> Tensor:

@@ -7,8 +7,8 @@ from lra.base.text import duration_text, hours_text
 
 @pytest.mark.parametrize(
     ("seconds", "said"),
-    [(0.041, "0.041 s"), (0.4, "0.4 s"), (48.3, "48 s"), (62, "62 s"), (119.8, "120 s"), (150, "2 min"), (7100, "118 min"),
-     (7200, "2.0 hours"), (3600 * 1234.5, "1,234.5 hours")],
+    [(0.041, "0.041 s"), (0.4, "0.4 s"), (48.3, "48 s"), (62, "62 s"), (119.8, "120 s"), (150, "2 min"),
+     (7100, "118 min"),     (7200, "2.0 hours"), (3600 * 1234.5, "1,234.5 hours")],
 )  # fmt: skip
 def test_a_duration_has_a_unit_that_suits_it(seconds, said):
     assert duration_text(seconds) == said

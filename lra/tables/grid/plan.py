@@ -66,8 +66,8 @@ def print_plan(console: Console, run_set: RunSet) -> None:
         )
     but = f" ({unknown} that could not be measured are not counted)" if unknown else ""
     console.print(
-        f"{missing_cells} cells to run, {duration_text(3600 * hours_left)} on {device_name(run_set.cells[0].cfg)} one after the"
-        f" other{but}, dev passes and tests counted in; preparing data is not."
+        f"{missing_cells} cells to run, {duration_text(3600 * hours_left)} on {device_name(run_set.cells[0].cfg)}"
+        f" one after the other{but}, dev passes and tests counted in; preparing data is not."
         + (f"\nRun them: {run_set.typed_command('run')}" if missing_cells else "")
     )
     if missing_cells > 1 and measured:
