@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from hydra.errors import HydraException
 from omegaconf.errors import OmegaConfBaseException
@@ -31,6 +31,14 @@ if TYPE_CHECKING:  # slow imports, made only where they are used
     from omegaconf import DictConfig
 
     from lra.training.module import ClassifierModule
+
+SHORT = {  # the columns of `records(…, columns="short")`, by their names among all columns
+    "identity.task": "task",
+    "identity.attention": "method",
+    "identity.seed": "seed",
+    "outcome.test_accuracy": "accuracy",
+    "cost.train_seconds": "seconds",
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -142,7 +150,7 @@ def load_run(folder: str | Path, *, seed: int | None = None) -> Run:
     )
 
 
-def records(source: str | Path) -> pd.DataFrame:
+def records(source: str | Path, *, columns: Literal["all", "short"] = "all") -> pd.DataFrame:
     """Read records as a table with a row for each run and a column for each field.
 
     The columns are the keys of the record with dots between them: `identity.task`, `identity.seed`,
@@ -152,9 +160,12 @@ def records(source: str | Path) -> pd.DataFrame:
     Args:
         source: a run group; the project's published records, as `published/listops.jsonl`; or the path of a folder of
             runs or of a file of records.
+        columns: `all`, or `short`: `task`, `method`, `seed`, `accuracy` (test accuracy, a fraction in [0, 1]) and
+            `seconds` (of training). Runs of one method may differ in its options, or in protocol and size, which only
+            all columns show: where a task, method and seed have several runs, a warning says so.
 
     Raises:
-        UserError: when there is no record.
+        UserError: when there is no record, or `columns` is another word.
 
     Examples:
         >>> import lra
@@ -162,9 +173,14 @@ def records(source: str | Path) -> pd.DataFrame:
         >>> mean = frame.groupby("identity.attention")["outcome.test_accuracy"].mean()
         >>> bool(mean["nystrom"] > 0)
         True
+        >>> list(lra.records("default", columns="short"))
+        ['task', 'method', 'seed', 'accuracy', 'seconds']
     """
     import pandas as pd
 
+    if columns not in ("all", "short"):
+        line = f'columns={columns!r} is not known; type lra.records({str(source)!r}, columns="short"), or "all"'
+        raise UserError(line, kind="unknown_choice", key="columns", value=columns, right=("all", "short"))
     group = find_group(runs_dir(), str(source)).path
     path = group if group.exists() else Path(source).expanduser()
     if not path.exists():
@@ -177,4 +193,10 @@ def records(source: str | Path) -> pd.DataFrame:
     if not collection.records:
         raise UserError(f"no record is below {path}; make one with: lra train", kind="no_records", key=str(path))
     frame = pd.json_normalize([{**record} for record in collection.records])
-    return frame.assign(source=[str(source) for source in collection.sources])
+    if columns == "all":
+        return frame.assign(source=[str(source) for source in collection.sources])
+    short = frame[list(SHORT)].rename(columns=SHORT)
+    if short.duplicated(["task", "method", "seed"]).any():
+        line = 'several runs have the same task, method and seed: they differ in settings, which columns="all" shows'
+        warnings.warn(line, stacklevel=2)
+    return short

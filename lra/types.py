@@ -6,6 +6,7 @@ Letters: B examples, N sequences per example, L positions.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from types import EllipsisType
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -84,3 +85,16 @@ def to_device(batch: Batch, device: torch.device) -> Batch:
     """Move a batch to a device; as a method, `to`, Lightning would call it in the place of its own."""
     valid = None if batch.valid is None else batch.valid.to(device)
     return Batch(batch.tokens.to(device), valid, batch.label.to(device))
+
+
+def inputs_and_mask(inputs: Tensor | Batch, valid_BNL: Tensor | EllipsisType | None) -> tuple[Tensor, Tensor | None]:
+    """Split what a model is called with, a batch, or its inputs and their mask; `...` stands for a mask not given.
+
+    Raises:
+        TypeError: when the mask of inputs is missing, or a batch has a second one.
+    """
+    if isinstance(inputs, Batch) and valid_BNL is ...:
+        return inputs.tokens, inputs.valid
+    if isinstance(inputs, Batch) or isinstance(valid_BNL, EllipsisType):
+        raise TypeError("call a model as model(batch), or as model(tokens, valid); valid=None: every position is real")
+    return inputs, valid_BNL

@@ -52,6 +52,11 @@ def test_importing_lra_and_its_version_import_nothing_heavy():
     assert done.stdout.strip() == f"lra {lra.__version__}"
 
 
+def test_dir_shows_the_interface_alone():
+    lra.compose  # noqa: B018  (what is imported on the way must not show)
+    assert dir(lra) == sorted([*lra.__all__, "__version__"])
+
+
 def test_every_name_is_there_and_documented():
     for name in lra.__all__:
         assert getattr(lra, name).__doc__, name
@@ -144,6 +149,23 @@ def test_records_are_a_frame_with_a_row_each(run_folder, home, tmp_path):
     (tmp_path / "some.jsonl").write_text(json.dumps(first) + "\n")
     assert len(lra.records(tmp_path / "some.jsonl")) == 1
     assert len(lra.records(home / "default/listops")) == 2
+
+
+def test_short_columns_are_task_method_seed_accuracy_and_seconds(run_folder):
+    record = json.loads((run_folder / RESULT).read_text())
+    short = lra.records("default", columns="short")
+    assert list(short.columns) == ["task", "method", "seed", "accuracy", "seconds"]
+    expected = ["listops", "nystrom", 0, record["outcome"]["test_accuracy"], record["cost"]["train_seconds"]]
+    assert list(short.iloc[0]) == expected
+    with pytest.raises(lra.UserError) as refused:
+        lra.records("default", columns="brief")
+    assert (refused.value.kind, refused.value.key, refused.value.value) == ("unknown_choice", "columns", "brief")
+
+
+def test_runs_that_short_columns_do_not_tell_apart_are_warned_of():
+    source = ROOT / "runs/published/short_landmarks_listops.jsonl"
+    with pytest.warns(UserWarning, match='columns="all"'):
+        lra.records(source, columns="short")
 
 
 def test_published_records_are_read_by_their_path():

@@ -108,3 +108,11 @@ def test_the_peak_of_memory_is_this_programs_own():
         assert child.wait() == 0
     assert peak_resident_bytes() > len(large)
     assert 1 << 20 < int(child.output[0]) < 100 << 20
+
+
+def test_the_lines_of_both_streams_are_heard_and_kept():
+    out, err = [], []
+    words = "import sys; print('one'); print('two'); print('lra: three', file=sys.stderr)"
+    with Child((sys.executable, "-c", words), keep_output=True, hear_output=out.append, hear_error=err.append) as child:
+        assert child.wait(60) == 0
+    assert (out, err, child.output, child.error()) == (["one", "two"], ["lra: three"], ["one", "two"], "three")

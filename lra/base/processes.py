@@ -12,7 +12,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TextIO
@@ -24,6 +24,8 @@ STATUS = Path("/proc/self/status")  # exists on Linux only
 CLEAR = Path("/proc/self/clear_refs")  # the same
 STOP_SECONDS = 60.0  # time that a child has after SIGTERM before it is killed
 POLL_SECONDS = 0.1
+ERROR = "lra: "  # begins the line of a command's error on its stderr
+WARNING = "Warning: "  # begins a line on its stdout that also a command must show which has started many
 READ_SECONDS = 10.0  # time to read an ended child's last lines; less only if one of its own children holds the pipe
 _LIBC = ctypes.CDLL(None) if sys.platform == "linux" else None  # a library must not be loaded between fork and exec
 OUT_OF_MEMORY = (  # torch's allocator on a GPU, CUDA itself, cuBLAS, and the allocator on a CPU
@@ -82,6 +84,8 @@ class Child:
         env: environment variables that are added to those of this process.
         echo: whether the child's stderr is also written to this process's; it is kept for `error` in either case.
         keep_output: whether the lines of the child's stdout are kept in `output`, instead of going to this process's.
+        hear_output: is called with each line of the child's stdout, in a thread; then it does not go to this process's.
+        hear_error: is called with each line of its stderr, in another thread, in place of `echo`.
         patience_seconds: time that the child has after SIGTERM before it is killed.
     """
 
@@ -92,6 +96,8 @@ class Child:
         env: Mapping[str, str] | None = None,
         echo: bool = True,
         keep_output: bool = False,
+        hear_output: Callable[[str], object] | None = None,
+        hear_error: Callable[[str], object] | None = None,
         patience_seconds: float = STOP_SECONDS,
     ):
         self.patience_seconds = patience_seconds
@@ -100,14 +106,18 @@ class Child:
         self._process = subprocess.Popen(
             command,
             env={**os.environ, **(env or {})},
-            stdout=subprocess.PIPE if keep_output else None,
+            stdout=subprocess.PIPE if keep_output or hear_output else None,
             stderr=subprocess.PIPE,
             text=True,
             errors="replace",
             preexec_fn=partial(die_with_parent, os.getpid()),
         )
-        streams = ((self._process.stderr, self._lines, echo), (self._process.stdout, self.output, False))
-        self._readers = [threading.Thread(target=_keep_lines, args=each, daemon=True) for each in streams if each[0]]
+        hear_error = hear_error or (_echo if echo else None)
+        streams = (
+            (self._process.stderr, self._lines, hear_error),
+            (self._process.stdout, self.output if keep_output else None, hear_output),
+        )
+        self._readers = [threading.Thread(target=_read_lines, args=each, daemon=True) for each in streams if each[0]]
         for reader in self._readers:
             reader.start()
 
@@ -152,7 +162,7 @@ class Child:
     def error(self) -> str:
         """Word why the child ended: its `lra:` line, else the signal that killed it, else its last line on stderr."""
         code = self.code
-        explained = [line.removeprefix("lra: ") for line in self._lines if line.startswith("lra: ")]
+        explained = [line.removeprefix(ERROR) for line in self._lines if line.startswith(ERROR)]
         printed = explained or [line for line in self._lines if line]
         if code is None or code >= 0 or explained:
             return (printed or [f"exit code {code}"])[-1]
@@ -161,13 +171,18 @@ class Child:
         return f"killed by {name}: {why}" if why else f"killed by {name}"
 
 
-def _keep_lines(stream: TextIO, kept: list[str], echo: bool) -> None:
+def _read_lines(stream: TextIO, kept: list[str] | None, hear: Callable[[str], object] | None) -> None:
     with stream:
         for line in stream:
-            if echo:
-                sys.stderr.write(line)
-                sys.stderr.flush()
-            kept.append(line.strip())
+            if hear is not None:
+                hear(line.rstrip("\n"))
+            if kept is not None:
+                kept.append(line.strip())
+
+
+def _echo(line: str) -> None:
+    sys.stderr.write(f"{line}\n")
+    sys.stderr.flush()
 
 
 def wait_any(children: Sequence[Child]) -> tuple[Child, int]:

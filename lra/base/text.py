@@ -26,6 +26,8 @@ LATEX = {
 CREDENTIALS = re.compile(r"(?<=://)(?:[^\s/?#@:]*:\S*|[^\s/?#]+)@")
 HIDDEN = "***@"
 MISSING = "–"  # in place of a number
+SECONDS_UP_TO, MINUTES_UP_TO = 120, 7200  # seconds up to which a duration is in seconds, and in minutes
+LEAST_HOURS = 0.1  # in a column of hours; with two digits behind the point, less would say little or nothing
 
 
 def visible(text: str) -> str:
@@ -98,6 +100,23 @@ def as_duration(seconds: float) -> str:
     """Seconds as `h:mm:ss`."""
     minutes, rest = divmod(round(seconds), 60)
     return f"{minutes // 60}:{minutes % 60:02d}:{rest:02d}"
+
+
+def duration_text(seconds: float) -> str:
+    """Word a duration in the unit that suits it, such as `48 s`, `35 min` or `3.2 hours`; never as `0.0 hours`."""
+    if seconds < SECONDS_UP_TO:
+        return f"{seconds:.2g} s" if seconds < 1 else f"{seconds:.0f} s"
+    if seconds < MINUTES_UP_TO:
+        return f"{seconds / 60:.0f} min"
+    return f"{seconds / 3600:,.1f} hours"
+
+
+def hours_text(seconds: float) -> str:
+    """Write a duration for a column of hours; one of a few minutes in its own unit, which it then names."""
+    hours = seconds / 3600
+    if hours < LEAST_HOURS:
+        return duration_text(seconds)
+    return number(hours, 2 if hours < 10 else 0)
 
 
 def size_text(count: float) -> str:

@@ -6,6 +6,7 @@ Letters: B examples (in the embedding: sequences), N sequences per example, L po
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
+from types import EllipsisType
 from typing import ClassVar, Literal
 
 import torch
@@ -31,7 +32,7 @@ from lra.model.mixer import MakeMixers, MixerDims
 from lra.model.pooling import FirstVector, MaskedMean, make_pooling
 from lra.model.self_attention import SelfAttention
 from lra.ops.transforms import runs_plainly
-from lra.types import TaskSpec, UserError
+from lra.types import Batch, TaskSpec, UserError, inputs_and_mask
 
 POSITION_STD = 0.02  # of the tables of positions and token types at the start
 PACKED = {"auto": None, "true": True, "false": False}
@@ -326,14 +327,29 @@ class SequenceClassifier(nn.Module):
             num_sequences=spec.num_sequences, width=width, hidden=head_hidden, num_classes=spec.num_classes, kind=head
         )
 
-    def forward(self, tokens_BNL: Tensor, valid_BNL: Tensor | None, *, packed: bool | None = None) -> Tensor:
-        """Classify token ids, or real values, `[B, N, L]`, and return logits `[B, C]`.
+    def forward(
+        self,
+        tokens_BNL: Tensor | Batch,
+        valid_BNL: Tensor | EllipsisType | None = ...,
+        *,
+        packed: bool | None = None,
+    ) -> Tensor:
+        """Classify a batch, `model(batch)`, or its inputs and their mask, `model(tokens, valid)`.
 
-        `packed` overrides the model's setting for this call.
+        Args:
+            tokens_BNL: a `Batch`, whose labels are not used; or token ids, or real values, `[B, N, L]`.
+            valid_BNL: `[B, N, L]` bool, True at real positions; None when every position is real. It must be given
+                beside tokens, so that no mask is forgotten, and not beside a batch, which has its own.
+            packed: overrides the model's setting for this call.
+
+        Returns:
+            Logits `[B, C]`.
 
         Raises:
+            TypeError: when the mask of tokens is missing, or a batch has a second one.
             UserError: when `packed` is True but the packed form does not work here.
         """
+        tokens_BNL, valid_BNL = inputs_and_mask(tokens_BNL, valid_BNL)
         packed = self.packed if packed is None else packed
         if packed and not works_packed(tokens_BNL.device):
             raise UserError("model.packed=true works on a CPU in float32, not compiled; type model.packed=auto")

@@ -23,6 +23,7 @@ WANDB_POINTS = "wandb_points.csv"  # the points of its curves that W&B has been 
 DIAGNOSIS = "diagnosis.json"  # what lra diagnose has measured
 DIAGNOSIS_PAGE = "diagnosis.html"  # the page of it
 FAILED = "failed.json"  # the error of the run's last attempt in a sweep
+OUTPUT = "output.log"  # what the run has printed, where a table, a sweep or a search has run it
 
 MARKS_OF_A_RUN = (RESULT, CONFIG, METRICS, LAST, FAILED)  # a run's folder has one of these
 LEAST_PARTS = 4  # of a run's path below the folder of runs, at least: task, attention, settings, seed

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from lra.base.text import MISSING, mean_and_std, number
+from lra.base.text import MISSING, hours_text, mean_and_std, number
 from lra.runs.convergence import convergence_rule
 from lra.runs.published_numbers import SOURCES, TASKS, TOLERANCE_POINTS, in_benchmark_order, shorten
 from lra.runs.record_words import method_column
@@ -63,8 +63,8 @@ def accuracy_table(records: list[Record], *, reference: str, listed_tasks: Itera
 def size_and_hours(row: Row) -> list[str]:
     """Write the number of parameters of a row's models, and the hours of training of all its tasks together."""
     sizes = sorted({f"{cell.parameters / 1e6:.2f}" for cell in row.filled_cells}, key=float)
-    hours = sum(cell.hours for cell in row.filled_cells)
-    return [f"{'–'.join(dict.fromkeys((sizes[0], sizes[-1])))} M", number(hours, 2 if hours < 10 else 0)]
+    seconds = 3600 * sum(cell.hours for cell in row.filled_cells)
+    return [f"{'–'.join(dict.fromkeys((sizes[0], sizes[-1])))} M", hours_text(seconds)]
 
 
 def _lines(row: Row, tasks: tuple[str, ...], reference: str) -> list[list[str]]:

@@ -68,22 +68,27 @@ def seeds_needed(difference: float, stds: Sequence[float]) -> int | None:
     return high
 
 
-def seeds_that_tell(seeds: Seeds, name: str, baseline: str) -> int | None:
+def enough_seeds(seeds: Seeds, name: str, baseline: str) -> int | None:
     """Find how many seeds of each row find a true difference as large as the measured one of a row from the baseline.
 
     They find it at the measured spreads of all rows, with a probability of 80 %; None above `MOST_SEEDS`.
     """
     in_order = [baseline, name, *(row for row in seeds if row not in (baseline, name))]
     difference = float(np.mean(seeds[name]) - np.mean(seeds[baseline]))
-    return seeds_needed(difference, [math.sqrt(variance(seeds[row])) for row in in_order])
+    return _seeds_needed(difference, tuple(math.sqrt(variance(seeds[row])) for row in in_order))
+
+
+@functools.lru_cache(maxsize=256)  # a table and the sentence above it ask for the same
+def _seeds_needed(difference: float, stds: tuple[float, ...]) -> int | None:
+    return seeds_needed(difference, stds)
 
 
 def cannot_tell(seeds: Seeds, name: str, baseline: str) -> str:
     """Word that a row is not significantly different from the baseline: `3 seeds cannot tell; 12 would`.
 
-    So many are the seeds of `seeds_that_tell`.
+    So many are those of `enough_seeds`.
     """
-    would = seeds_in_words(seeds_that_tell(seeds, name, baseline))
+    would = seeds_in_words(enough_seeds(seeds, name, baseline))
     return f"{few_seeds(len(seeds[name]), len(seeds[baseline]))}; {would} would"
 
 
@@ -127,7 +132,7 @@ def seeds_note(task: str, records: Sequence[Record], hashes: Collection[str], *,
 
 def _needed(std: float, low: float, high: float, rows: int, seeds: int) -> str:
     counts = [seeds_needed(POINTS, [each] * rows) for each in (std, low, high)]
-    best, least, most = (f"more than {MOST_SEEDS:,}" if count is None else f"{count:,}" for count in counts)
+    best, least, most = map(seeds_in_words, counts)
     now = f"{100 * power(POINTS, seeds, [std] * rows):.0f} %" if seeds >= LEAST_SEEDS_FOR_T else "not tested"
     return (
         f"a difference of {POINTS:g} point from the baseline, of one row alone, is significant with a probability of"

@@ -20,38 +20,42 @@ LEAST_WIDTH = 40  # on a narrower terminal lines are not broken between words
 WORDS = re.compile(r"(?:^ +)?\S+", re.MULTILINE)  # the first with its indentation
 
 
-def print_text_table(console: Console, table: TextTable, *, most_lines: int | None = None) -> None:
-    """Print a table and its notes; a line says which columns the terminal has no room for.
+def print_text_table(console: Console, table: TextTable, *, most_notes: int | None = None) -> None:
+    """Print a table, the sentences above it and its notes; a line says which columns the terminal has no room for.
 
-    The notes may have `most_lines` lines; the last one then says how many notes are left out.
+    There may be `most_notes` notes; a line then says how many are left out.
     """
+    if table.sentences:
+        text = " ".join(table.sentences)
+        width = console.width if console.is_terminal else len(text)
+        for line in textwrap.wrap(text, width, break_long_words=False, break_on_hyphens=False):
+            console.print(line, soft_wrap=True)
+        console.print()
     if not console.is_terminal:  # a pipe, whose width is not limited
         console.out(table.to_plain(), highlight=False)
-        _print_notes(console, table.notes, most_lines)
+        _print_notes(console, table, most_notes)
         return
     shown, left_out = table_that_fits(table, console)
     if console.width >= _measured(console, shown).minimum:
         console.print(shown, soft_wrap=False)
     else:
         _print_cells(console, table)
-    narrow = f"not shown in {console.width} columns: {', '.join(left_out)}"
-    _print_notes(console, [narrow, *table.notes] if left_out else table.notes, most_lines)
+    narrow = f"not shown in {console.width} columns: {', '.join(left_out)}" if left_out else ""
+    _print_notes(console, table, most_notes, narrow)
 
 
-def _print_notes(console: Console, notes: Sequence[str], most_lines: int | None) -> None:
-    """Print notes, broken between words; of too many the first ones that there is room for."""
-    blocks = [wrapped(note, console.width) if console.is_terminal else [note] for note in notes]
-    if most_lines is not None and sum(map(len, blocks)) > most_lines:
-        kept: list[list[str]] = []
-        for lines in blocks:
-            if sum(map(len, kept)) + len(lines) < most_lines:
-                kept.append(lines)
-        count = len(blocks) - len(kept)
-        blocks = [*kept, [f"{count} more note{'s' if count > 1 else ''}: notes=all"]]
-    if blocks:
+def _print_notes(console: Console, table: TextTable, most_notes: int | None, narrow: str = "") -> None:
+    """Print the notes that matter most, broken between words, behind what the terminal is too narrow for."""
+    shown = table.first_notes(most_notes)
+    hidden = len(table.notes) - len(shown)
+    if narrow:
+        shown.insert(0, narrow)
+    if hidden:
+        shown.append(f"{hidden} more note{'s' if hidden > 1 else ''}: notes=all")
+    if shown:
         console.print()
-    for lines in blocks:
-        for line in lines:
+    for note in shown:
+        for line in wrapped(note, console.width) if console.is_terminal else [note]:
             console.print(line, style="dim", soft_wrap=True)
 
 

@@ -30,9 +30,11 @@ class TextTable:
     """A table of text with a title and notes; every text is one line of printable characters.
 
     Attributes:
+        sentences: what the table shows, in a few words; a terminal has them above it.
         rows: one text for each column; a row that begins with a space belongs to the row above.
         notes: lines that are shown below the table, what matters most to a reader of the numbers first.
         details: how many of the last notes are details.
+        warnings: those among the notes that say what is missing in the table, such as a record that cannot be read.
         optional: columns that a narrow terminal may leave out, the least important first.
         prose: columns whose texts may be broken between words, as those of the first column may.
         legend: what the numbers in the cells are; the notes say it too, but LaTeX has it in the caption.
@@ -43,8 +45,10 @@ class TextTable:
     title: str
     columns: tuple[str, ...]
     rows: list[list[str]]
+    sentences: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     details: int = 0
+    warnings: tuple[str, ...] = ()
     optional: tuple[str, ...] = ()
     prose: tuple[str, ...] = ()
     legend: str = ""
@@ -57,7 +61,9 @@ class TextTable:
             "title": visible(self.title),
             "columns": tuple(map(visible, self.columns)),
             "rows": [list(map(visible, row)) for row in self.rows],
+            "sentences": list(map(visible, self.sentences)),
             "notes": list(map(visible, self.notes)),
+            "warnings": tuple(map(visible, self.warnings)),
             "numbers": [{visible(key): _visible(value) for key, value in cell.items()} for cell in self.numbers],
         }
         for name, value in shown.items():
@@ -67,6 +73,16 @@ class TextTable:
         """Copy the table, with more notes, before those that are details."""
         end = len(self.notes) - self.details
         return replace(self, notes=[*self.notes[:end], *notes, *self.notes[end:]])
+
+    def with_warnings(self, *notes: str) -> TextTable:
+        """Copy the table, with more notes, which are warnings, before those that are details."""
+        return replace(self.with_notes(*notes), warnings=(*self.warnings, *notes))
+
+    def first_notes(self, count: int | None) -> list[str]:
+        """Choose the notes that matter most, in their order: the first, warnings, the others; None: all notes."""
+        by_weight = [*self.notes[:1], *self.warnings, *self.notes[1:]]
+        chosen = list(dict.fromkeys(by_weight))[:count]
+        return [note for note in self.notes if note in chosen]
 
     def with_details(self, *notes: str) -> TextTable:
         """Copy the table, with more notes that are details."""

@@ -6,6 +6,8 @@ import time
 from pytorch_lightning.callbacks import Callback
 from rich.console import Console
 
+from lra.base.processes import WARNING
+
 AFTER_SECONDS = 60.0  # of a load that is too high
 MARGIN = 0.5  # above the cores: a run that has the machine for itself reaches their number
 
@@ -32,5 +34,5 @@ class MachineLoad(Callback):
             self._high_since = now
         elif now - self._high_since >= AFTER_SECONDS:
             self._said = True
-            busy = f"The machine is busy: a load of {load:.1f} on {cores} cores."
+            busy = f"{WARNING}the machine is busy: a load of {load:.1f} on {cores} cores."
             self.console.print(f"{busy} Steps are slower than on an idle machine.", highlight=False)

@@ -71,7 +71,7 @@ def show_tasks(size: str, data: Path) -> None:
             title=f"{title}, size={size}; metric: accuracy over every test example",
             columns=("task", "classes", "length", "train / dev / test", "data here", "terms", "what"),
             rows=[_task_row(name, file, size, data) for name, file in files.items() if is_probe(file) is of_probes],
-            optional=("what", "terms"),
+            optional=("terms", "train / dev / test", "data here", "classes"),
             prose=("data here", "terms", "what"),
         )
         if of_probes:

@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.text import Text
 
 from lra.base.files import replace_text
-from lra.base.processes import is_out_of_memory
+from lra.base.processes import WARNING, is_out_of_memory
 from lra.base.settings_hash import hash_of
 from lra.base.text import without_credentials
 from lra.data.datamodule import StoreDataModule
@@ -88,7 +88,7 @@ def train_run(
             replaced = None  # its folder is renamed by now
             release_memory()
             console.print(
-                f"out of memory: begun again with {parts} parts of {cfg.recipe.batch_size // parts} examples;"
+                f"{WARNING}out of memory: begun again with {parts} parts of {cfg.recipe.batch_size // parts} examples;"
                 f" a step still has {cfg.recipe.batch_size}"
             )
     if record is not None:
@@ -116,7 +116,7 @@ def train_on_devices(cfg: DictConfig, folder: Path, console: Console, *, replace
     if code == LOCKED:
         raise RunLockedError(error)
     if code and (folder / RESULT).exists():
-        console.print(f"Warning: a process ended after the result was written: {error}")
+        console.print(f"{WARNING}a process ended after the result was written: {error}")
     elif code:
         raise UserError(error)
 
@@ -249,7 +249,7 @@ def _curve_logger(folder: Path, resume_step: int, console: Console) -> CurveLogg
     if logger.restored_steps:
         steps = ", ".join(f"{step:,}" for step in logger.restored_steps)
         console.print(
-            f"{folder / METRICS} had lost the dev passes at step {steps};"
+            f"{WARNING}{folder / METRICS} had lost the dev passes at step {steps};"
             f" {LAST} has their accuracies, which are put back. What else was lost there is missing in the curves."
         )
     return logger

@@ -8,6 +8,7 @@ from torch import nn
 
 from lra.base.paths import read_choice
 from lra.base.probes import is_tested_longer
+from lra.base.processes import WARNING
 from lra.from_config import build_data, build_model, build_trained_model, machine_and_loggers
 from lra.from_config.store import ensure_store
 from lra.runs.record import read_record, write_record
@@ -39,7 +40,7 @@ def add_longer(
     except Exception as error:
         first_line = next(iter(str(error).splitlines()), "")
         console.print(
-            f"Warning: longer sequences could not be tested ({type(error).__name__}: {first_line}); the result is kept."
+            f"{WARNING}longer sequences could not be tested ({type(error).__name__}: {first_line}); the result is kept."
         )
     return record
 

@@ -13,7 +13,7 @@ from torch import nn
 
 from lra.base.checked_json import parsed_json
 from lra.base.files import read_file, replace_text
-from lra.base.processes import is_out_of_memory
+from lra.base.processes import WARNING, is_out_of_memory
 from lra.base.settings_hash import hash_of
 from lra.data.datamodule import StoreDataModule
 from lra.from_config import machine_and_loggers
@@ -150,6 +150,6 @@ def add_approximation(
         first_line = next(iter(str(error).splitlines()), "")
         problem = "out of memory" if is_out_of_memory(error) else f"{type(error).__name__}: {first_line}"
     console.print(
-        f"Warning: the errors of the attention matrices could not be measured ({problem}); the result is kept."
+        f"{WARNING}the errors of the attention matrices could not be measured ({problem}); the result is kept."
     )
     return record

@@ -12,7 +12,7 @@ from lra.terminal.text_table import TextTable
 from tests.tables.records import make_record
 
 
-def shown(table, columns: int, most_lines: int | None = None, color: str | None = None) -> str:
+def shown(table, columns: int, most_notes: int | None = None, color: str | None = None) -> str:
     console = Console(
         file=io.StringIO(),
         force_terminal=True,
@@ -21,7 +21,7 @@ def shown(table, columns: int, most_lines: int | None = None, color: str | None 
         color_system=color,
         highlight=False,
     )
-    print_text_table(console, table, most_lines=most_lines)
+    print_text_table(console, table, most_notes=most_notes)
     return console.file.getvalue()
 
 
@@ -97,29 +97,48 @@ def note_lines(text: str) -> list[str]:
 
 
 @pytest.mark.parametrize("columns", [80, 120])
-def test_notes_are_at_most_8_whole_lines_and_the_last_says_how_many_more_there_are(records, columns):
+def test_notes_are_at_most_three_and_a_line_says_how_many_more_there_are(records, columns):
     table = accuracy_table(records, reference="paper").with_notes(*(f"note {number} " * 9 for number in range(9)))
-    shortened, whole = shown(table, columns, most_lines=8), shown(table, columns)
+    shortened, whole = shown(table, columns, most_notes=3), shown(table, columns)
     lines = note_lines(shortened)
-    assert len(lines) <= 8
     assert all(len(line) <= columns for line in lines)
-    hidden = sum(note.split(",")[0][:30] not in shortened for note in table.notes)
-    assert lines[-1] == f"{hidden} more notes: notes=all"
-    assert hidden > 1
+    hidden = [note for note in table.notes if note.split(",")[0][:30] not in shortened]
+    assert hidden == table.notes[3:]
+    assert lines[-1] == f"{len(hidden)} more notes: notes=all"
     words = {word for note in table.notes for word in note.split()}
     assert words <= set(whole.split()), "a word is split, or a note is missing"
     assert "more notes" not in whole
 
 
 def test_the_first_notes_say_what_the_numbers_are(records):
-    text = shown(accuracy_table(records, reference="paper"), 80, most_lines=8)
+    text = shown(accuracy_table(records, reference="paper"), 80, most_notes=3)
     for said in ("over n seeds", "‡", "listops ±2"):
         assert said in text
 
 
+def test_warnings_are_among_the_three_notes():
+    table = TextTable(title="t", columns=("a",), rows=[["x"]], notes=[f"note {number}" for number in range(5)])
+    table = table.with_warnings("a record is missing").with_details("a detail")
+    shown_lines = note_lines(shown(table, 80, most_notes=3))
+    assert shown_lines == ["note 0", "note 1", "a record is missing", "4 more notes: notes=all"]
+
+
 def test_few_notes_are_all_there():
-    table = TextTable(title="t", columns=("a",), rows=[["x"]], notes=[f"note {number}" for number in range(8)])
-    assert note_lines(shown(table, 80, most_lines=8)) == table.notes
+    table = TextTable(title="t", columns=("a",), rows=[["x"]], notes=[f"note {number}" for number in range(3)])
+    assert note_lines(shown(table, 80, most_notes=3)) == table.notes
+
+
+@pytest.mark.parametrize("columns", [30, 80])
+def test_sentences_stand_above_the_table(columns):
+    words = "one row is better than the other by a number of points that takes two lines of a narrow terminal"
+    table = TextTable(title="a title", columns=("a",), rows=[["x" * 20]], sentences=[f"{words}.", "The end."])
+    text = shown(table, columns)
+    above = text[: text.index("a title")].splitlines()
+    assert " ".join(above).split() == f"{words}. The end.".split()
+    assert max(map(len, above)) <= columns
+    plain = io.StringIO()
+    print_text_table(Console(file=plain, width=columns), table)
+    assert plain.getvalue().splitlines()[0] == f"{words}. The end."
 
 
 def test_the_best_is_bold_and_the_verdict_coloured_on_a_terminal_alone(records):

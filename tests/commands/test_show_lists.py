@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from lra.base.paths import conf_names
+from lra.base.paths import conf_names, read_choice
 from lra.cli import main
 from lra.runs.failure import write_failure
 from lra.runs.run_lock import lock_run
@@ -133,6 +133,15 @@ def test_every_task_says_whether_its_data_is_here(home, capsys):
     assert "no; lra prepare task=text size=tiny" in text
     assert "2 × 256" in text
     assert "the archive names no licence" in text
+
+
+def test_80_columns_keep_what_a_task_is(home, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("NO_COLOR", "1")
+    shown_words = set(shown(capsys, "tasks").split())
+    for task in conf_names("task"):
+        assert set(str(read_choice("task", task)["about"]).split()) <= shown_words
 
 
 @pytest.mark.slow

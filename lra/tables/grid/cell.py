@@ -81,8 +81,8 @@ class Cell:
 
     @property
     def name(self) -> str:
-        """Short name for messages, such as `listops/nystrom seed 0`."""
-        return f"{self.cfg.task.name}/{method_name(self.cfg)} {self.which}{self.varied_settings}"
+        """Short name for messages, such as `listops nystrom seed 0`, with the options that the sweep varies."""
+        return f"{self.cfg.task.name} {method_name(self.cfg)}{self.varied_settings} {self.which}"
 
     @property
     def which(self) -> str:

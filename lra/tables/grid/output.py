@@ -23,7 +23,7 @@ from lra.terminal.fit_table import print_prose, print_text_table
 from lra.terminal.text_table import TextTable
 from lra.types import UserError
 
-MOST_NOTE_LINES = 8  # of notes=short
+MOST_NOTES = 3  # of notes=short
 Draw = Callable[[Path], Path]
 MakeTable = Callable[[str, list[Record], str], tuple[TextTable, dict[str, Draw]]]
 
@@ -76,8 +76,8 @@ def write_task_tables(run_set: RunSet, console: Console, kind: str, make_table: 
         if index and format_of(run_set) == "terminal":
             console.print()
         figures, undrawn = draw(run_set, task, drawings)
-        notes = (*run_set.unfinished_notes(task, by_task[task]), *provenance_notes(by_task[task]))
-        table = table.with_notes(*no_record_notes(run_set), *notes, *left_out_notes(run_set), *undrawn)
+        table = table.with_warnings(*no_record_notes(run_set), *run_set.unfinished_notes(task, by_task[task]))
+        table = table.with_notes(*provenance_notes(by_task[task])).with_warnings(*left_out_notes(run_set), *undrawn)
         written = write_table(run_set, console, f"{kind}-{task}", table, figures, above=written)
 
 
@@ -169,7 +169,7 @@ def write_table(
         _log_to_wandb(run_set, console, name, table, figures)
         return ""
     if form == "terminal":
-        print_text_table(console, table, most_lines=None if run_set.options.notes == "all" else MOST_NOTE_LINES)
+        print_text_table(console, table, most_notes=None if run_set.options.notes == "all" else MOST_NOTES)
     elif out is None:
         print(table.to_text(form), end="")
     else:

@@ -12,7 +12,7 @@ from rich.console import Console
 
 from lra.base.checked_json import parsed_json
 from lra.base.files import read_file, replace_text
-from lra.base.text import size_text
+from lra.base.text import duration_text, hours_text, size_text
 from lra.from_config.machine_and_loggers import device_name
 from lra.from_config.store import is_prepared
 from lra.runs.failure import read_failure
@@ -66,8 +66,8 @@ def print_plan(console: Console, run_set: RunSet) -> None:
         )
     but = f" ({unknown} that could not be measured are not counted)" if unknown else ""
     console.print(
-        f"{missing_cells} cells to run, {hours_left:,.1f} hours on {device_name(run_set.cells[0].cfg)} one after the"
-        f" other{but}, dev passes and tests counted in; preparing data is not."
+        f"{missing_cells} cells to run, {duration_text(3600 * hours_left)} on {device_name(run_set.cells[0].cfg)}"
+        f" one after the other{but}, dev passes and tests counted in; preparing data is not."
         + (f"\nRun them: {run_set.typed_command('run')}" if missing_cells else "")
     )
     if missing_cells > 1 and measured:
@@ -82,7 +82,7 @@ def _print_kind(
     if isinstance(estimate, Estimate):
         hours = sum(estimate.seconds(cell.cfg, done_steps=last_step(cell.folder)) for cell in missing) / 3600
         measured = Measured(hours, missing[0], estimate)
-        numbers = [f"{estimate.step_seconds:.3f}", size_text(estimate.peak_memory_bytes), f"{hours:.2f}"]
+        numbers = [f"{estimate.step_seconds:.3f}", size_text(estimate.peak_memory_bytes), hours_text(3600 * hours)]
         notes = [estimate.note] if estimate.note else []
     elif estimate is not None:
         notes = [f"cannot be measured: {estimate}"]

@@ -89,6 +89,7 @@ class RunSet:
 
     def run(self, console: Console) -> None:
         """Run the missing cells, in `workers=` processes or with a Hydra launcher if the user typed one."""
+        from lra.tables.grid.cell_monitor import CellMonitor, first_line
         from lra.tables.grid.gpu_places import gpus_of_workers
         from lra.tables.grid.runner import run_missing  # not for `show`
         from lra.tables.grid.workers import start_workers
@@ -97,12 +98,14 @@ class RunSet:
         visible_gpus = gpus_of_workers(
             self.cells, workers=workers, workers_per_device=self.options.workers_per_device, launcher=self.launcher
         )
+        console.print(first_line(self.cells, self.group))
         try:
-            if workers == 1 and not self.launcher:
-                run_missing(self.cells, console)
-            else:
-                for sweep, overrides in self.sweeps.items():
-                    start_workers(sweep, overrides, workers, self.launcher, console, visible_gpus=visible_gpus)
+            with CellMonitor(self.cells, console, in_place=not self.launcher):
+                if workers == 1 and not self.launcher:
+                    run_missing(self.cells, console)
+                else:
+                    for sweep, overrides in self.sweeps.items():
+                        start_workers(sweep, overrides, workers, self.launcher, console, visible_gpus=visible_gpus)
         except Stopped as stopped:
             stopped.kept = f"{self.count_finished()} are finished. The same command goes on from there."
             raise

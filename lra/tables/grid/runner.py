@@ -1,25 +1,29 @@
-"""Run the missing cells of a sweep, each in a child process; other processes may run cells of the same folder."""
+"""Run the missing cells of a sweep, each in a child process; other processes may run cells of the same folder.
+
+`lra.tables.grid.cell_monitor` prints what has become of them.
+"""
 
 import os
-import statistics
 import time
 from collections.abc import Sequence
 from pathlib import Path
 
 from rich.console import Console
-from rich.text import Text
 
-from lra.base.processes import Child, python_module
-from lra.base.text import as_duration, visible
+from lra.base.printed_commands import command
+from lra.base.processes import WARNING, Child, python_module
+from lra.base.text import visible
 from lra.runs.failure import Failure, forget_failure, read_failure, write_failure
-from lra.runs.files import LAST, RESULT
+from lra.runs.files import RESULT
 from lra.runs.record import move_aside
 from lra.runs.run_lock import RUNNER, RunLockedError, is_locked, lock_run, locked
 from lra.tables.grid.cell import Cell
+from lra.tables.grid.run_output import RunOutput
 from lra.types import LOCKED
 
 POLL_SECONDS = 2.0
 TRAIN = python_module("lra", "train")
+NO_TERMINAL = {"TTY_COMPATIBLE": "0"}  # for a run whose output is kept in a file, also where FORCE_COLOR is set
 
 
 def failed_cells(cells: Sequence[Cell]) -> dict[Path, str]:
@@ -28,19 +32,19 @@ def failed_cells(cells: Sequence[Cell]) -> dict[Path, str]:
     return {folder: failure.error for folder, failure in failures.items() if failure is not None}
 
 
-def run_missing(cells: Sequence[Cell], console: Console) -> None:
+def run_missing(cells: Sequence[Cell], console: Console, *, is_alone: bool = True) -> None:
     """Train every cell that has no record yet, one after the other; return when none is left.
 
     Cells that another process works on are left to that process. If it dies, this process resumes the cell from its
     last checkpoint. A cell that fails is marked, and is not tried again by the processes that run now. One that stops
-    early, as `trainer.max_steps` says, is not gone on with here.
+    early, as `trainer.max_steps` says, is not gone on with here. `is_alone`: whether no other worker of the same call
+    runs these cells, for which nobody would have to be told to wait.
 
     Raises:
         Stopped: after a signal, when the child process has ended.
     """
     # Failures of earlier calls, which are retried, but for those of a search: a trial that failed counts as tried.
     before = {cell.folder: None if cell.trial is not None else read_failure(cell.folder) for cell in cells}
-    seconds: dict[Path, float] = {}  # of cells that ran here from step 0, by settings; other seeds take about as long
     early: set[Path] = set()
     waited = False
     while True:
@@ -52,7 +56,8 @@ def run_missing(cells: Sequence[Cell], console: Console) -> None:
             break
         if not free:
             if not waited:
-                console.print(f"waiting for {len(todo)} cells that other processes are at work on …")
+                if is_alone:
+                    console.print(f"waiting for {len(todo)} cells that other processes are at work on …")
                 for cell in todo:
                     error = locked(cell.folder)
                     if error is not None and error.leftover:
@@ -62,26 +67,12 @@ def run_missing(cells: Sequence[Cell], console: Console) -> None:
             continue
         waited = False
         cell = free[0]
-        number = f"\n{len(cells) - len(todo) + 1} of {len(cells)}"
-        console.print(Text.assemble((number, "bold"), f"  {cell.name}{_left(todo, seconds)}"))
-        begun, resumed = time.monotonic(), (cell.folder / LAST).exists()
         code = _take(cell, console, before)
         if code == 0 and cell.finished:
-            if not resumed:  # the rest of a cell says nothing of the time of a whole one
-                seconds[cell.folder.parent] = time.monotonic() - begun
             forget_failure(cell.folder)
         elif code == 0:
             early.add(cell.folder)
             console.print(f"stopped early, not finished: {cell.name}")
-        elif code != LOCKED:
-            console.print(Text.assemble(("failed", "red"), f": {cell.name}; the others go on"))
-
-
-def _left(todo: Sequence[Cell], seconds: dict[Path, float]) -> str:
-    if not seconds:
-        return ""
-    usual = statistics.fmean(seconds.values())
-    return f"  about {as_duration(sum(seconds.get(cell.folder.parent, usual) for cell in todo))} left"
 
 
 def _failed_since(cell: Cell, before: dict[Path, Failure | None]) -> bool:
@@ -94,7 +85,7 @@ def _make_room(cell: Cell, console: Console) -> None:
     with lock_run(cell.folder, patience_seconds=0):
         if os.path.lexists(cell.folder / RESULT) and not cell.finished:
             aside = move_aside(cell.folder / RESULT)
-            console.print(visible(f"its record cannot be read, so it is run again; kept as {aside}"))
+            console.print(visible(f"{cell.name}: its record cannot be read, so it is run again; kept as {aside}"))
 
 
 def _take(cell: Cell, console: Console, before: dict[Path, Failure | None]) -> int:
@@ -109,7 +100,7 @@ def _take(cell: Cell, console: Console, before: dict[Path, Failure | None]) -> i
             code, error = _train(cell)
             if code != LOCKED and (cell.folder / RESULT).exists():
                 if code:
-                    console.print(f"Warning: its process ended after its result was written: {error}")
+                    console.print(f"{cell.name}: {WARNING}its process ended after its result was written: {error}")
                 return 0
             if code not in (0, LOCKED):  # noted before the lock is released, or another process would try again
                 write_failure(cell.folder, error)
@@ -120,7 +111,15 @@ def _take(cell: Cell, console: Console, before: dict[Path, Failure | None]) -> i
 
 def _train(cell: Cell) -> tuple[int, str]:
     """Run one cell in a child process; return its exit code and, if that is not 0, its error line."""
-    with Child([*TRAIN, *cell.overrides]) as child:
+    with (
+        RunOutput(cell.folder, name=cell.name, command=command("train", *cell.overrides)) as output,
+        Child(
+            [*TRAIN, *cell.overrides],
+            env=NO_TERMINAL,
+            hear_output=output.hear_output,
+            hear_error=output.hear_error,
+        ) as child,
+    ):
         code = child.wait()
         assert code is not None  # `wait` without a time limit returns when the child has ended
         return code, child.error()

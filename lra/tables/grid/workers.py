@@ -7,6 +7,8 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from rich.text import Text
+
 from lra.base.devices import VISIBLE, no_device_error, visible_devices
 from lra.base.processes import Child, die_with_pool_owner, python_module, stop, wait_any
 from lra.base.signals import clean_up_on_signals, exit_on_signals, raise_if_stopped
@@ -41,7 +43,8 @@ def start_workers(
     try:
         for number in range(workers):
             env = {VISIBLE: visible_gpus[number]} if visible_gpus else {}
-            running.append(Child(python_module("lra.tables.grid.workers", sweep, *overrides), env=env))
+            words = python_module("lra.tables.grid.workers", sweep, *overrides)
+            running.append(Child(words, env=env, hear_output=lambda line: console.print(Text(line))))
         _wait(running, console)
     finally:
         stop(running)
@@ -102,7 +105,7 @@ def run_cells(sweep: str, overrides: Sequence[str]) -> None:
 
         if not visible_devices() or not torch.cuda.is_available():
             raise no_device_error()
-    run_missing(cells, make_console())
+    run_missing(cells, make_console(), is_alone=False)
 
 
 @exit_on_signals(lambda _: None)

@@ -15,7 +15,7 @@ from lra.tables.notes_on_runs import ProtocolAndSize
 from lra.tables.report.searches import FoundSearch
 from lra.tables.report.summary import SummaryTable
 from lra.tables.report.task_results import TaskResults
-from lra.tables.seeds_needed import seeds_in_words, seeds_that_tell
+from lra.tables.seeds_needed import enough_seeds, seeds_in_words
 from lra.tables.statistics.estimators import Interval
 from lra.terminal.display_names import TASK, display_name
 
@@ -198,7 +198,7 @@ def _with_seeds(verdict: _Verdict, results: TaskResults) -> str:
     if row.significant is None:
         return f"with {counts} seeds, because only some of them converged"
     seeds = seeds_of_rows({each.name: each.cell for each in results.compared})
-    return f"with {counts} seeds, {seeds_in_words(seeds_that_tell(seeds, row.name, baseline.name))} would"
+    return f"with {counts} seeds, {seeds_in_words(enough_seeds(seeds, row.name, baseline.name))} would"
 
 
 def _seeds(count: int) -> str:

@@ -6,7 +6,7 @@
   lra compare run attention=all size=tiny                           every attention and every mixer; also task=all
   lra compare plan task=text attention=full,nystrom seed=range(5)   hours, memory and seeds that it would need
   lra compare show task=listops run_group=table                     from the records of `lra table`
-  lra compare show notes=all                                        with every note; else at most 8 lines
+  lra compare show notes=all                                        with every note; else at most three
   lra compare show task=listops run_group=table flops=true          also at equal FLOPs, counted now: a minute
   lra compare show format=csv out=compare.csv
 
@@ -23,6 +23,7 @@ seed against the step. Notes name the runs that are not finished, and the conver
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -40,6 +41,7 @@ from lra.tables.figures.dev_curves import plot_curves
 from lra.tables.grid.output import Draw, plan_run_or_show, write_task_tables
 from lra.tables.grid.own_search import search_first
 from lra.tables.grid.run_set import RunSet, read_run_set
+from lra.tables.result_sentences import result_sentences
 from lra.tables.seeds_needed import seeds_note
 from lra.tables.variants import group_by_variant
 from lra.terminal.console import make_console
@@ -82,6 +84,7 @@ def show(run_set: RunSet, console: Console) -> None:
         drawings: dict[str, Draw] = {"compare": partial(plot_pareto, compared, title=title, majority_rate=rate)}
         if curves:
             drawings["curves"] = partial(plot_curves, curves, title=title, majority_rate=rate)
+        table = replace(table, sentences=result_sentences(compared))
         return table.with_details(*convergence_notes(records)), drawings
 
     write_task_tables(run_set, console, "compare", make)

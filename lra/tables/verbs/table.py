@@ -8,7 +8,7 @@
   lra table run trainer=gpu workers=8        eight cells at a time, each on a GPU of its own
   lra table run workers=8 hydra/launcher=submitit_slurm hydra.launcher.timeout_min=1440
   lra table show                             mean ± SD (seeds), the paper's value, the difference; works any time
-  lra table show notes=all                   with every note; without it at most 8 lines below the table
+  lra table show notes=all                   with every note; without it at most three below the table
   lra table show reference=skyformer format=latex out=table.tex
   lra table run recipe=tuned task=listops    with the best configurations that lra tune has found (lra tune --help)
   lra table run sweep=probes workers=2       every method on six small generated tasks, at its best rate; an evening
@@ -67,8 +67,8 @@ def show(run_set: RunSet, console: Console) -> None:
     table = accuracy_table(records, reference=run_set.options.reference, listed_tasks=run_set.tasks())
     of_probes = [record for record in records if probe_named(record["identity"]["task"])]
     figures, undrawn = draw(run_set, "probes", {"heat_map": partial(_heat_map, of_probes)} if of_probes else {})
-    notes = (*no_record_notes(run_set), *left_out_notes(run_set), *undrawn)
-    write_table(run_set, console, "table", table.with_notes(*notes), figures)
+    table = table.with_warnings(*no_record_notes(run_set), *left_out_notes(run_set), *undrawn)
+    write_table(run_set, console, "table", table, figures)
 
 
 def _heat_map(records: list[Record], path: Path) -> Path:

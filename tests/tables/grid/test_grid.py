@@ -34,7 +34,7 @@ def test_the_papers_table_has_five_tasks_five_attentions_and_three_seeds():
 @pytest.mark.slow
 def test_what_is_typed_stands_in_place_of_the_files_values():
     cells = make_cells("paper_table", ["task=listops", "attention=nystrom", "seed=7,9", "size=tiny", "recipe.steps=4"])
-    assert [cell.name for cell in cells] == ["listops/nystrom seed 7", "listops/nystrom seed 9"]
+    assert [cell.name for cell in cells] == ["listops nystrom seed 7", "listops nystrom seed 9"]
     assert {cell.cfg.recipe.steps for cell in cells} == {4}
     (cell,) = make_cells("paper_table", ["task=text", "attention=full", "seed=range(0,1)", "run_group=other"])
     assert cell.cfg.run_group == "other"
@@ -44,7 +44,7 @@ def test_what_is_typed_stands_in_place_of_the_files_values():
 def test_a_knob_multiplies_too():
     cells = make_cells("landmarks", ["attention.num_landmarks=16,32", "seed=0"])
     assert [cell.cfg.attention.num_landmarks for cell in cells] == [16, 32]
-    assert cells[0].name == "listops/nystrom seed 0 num_landmarks=16"
+    assert cells[0].name == "listops nystrom num_landmarks=16 seed 0"
 
 
 def test_a_files_widths_are_below_the_length_of_each_task_and_typed_ones_stay():
@@ -73,5 +73,5 @@ def test_the_file_is_a_hydra_sweep_by_itself(sweep):
 
 def test_a_knob_of_one_attention_is_a_row_of_its_own():
     cells = make_cells("compare", ["attention=local", "attention.neighbour_blocks=0,1", "seed=0"])
-    assert [cell.name for cell in cells] == [f"listops/local seed 0 neighbour_blocks={count}" for count in (0, 1)]
+    assert [cell.name for cell in cells] == [f"listops local neighbour_blocks={count} seed 0" for count in (0, 1)]
     assert len({cell.folder for cell in cells}) == 2
