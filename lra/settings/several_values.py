@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from hydra.core.override_parser.overrides_parser import OverridesParser
 
 from lra.base.paths import conf_names
+from lra.base.printed_commands import command, override
 from lra.base.probes import probe_named
 from lra.settings.compose import sweep_params
 from lra.settings.method import ATTENTION
@@ -49,7 +50,7 @@ def refuse_all_of_sweep(overrides: Sequence[str]) -> None:
     if sweep in conf_names("sweep") and sweep_params(sweep).get(ATTENTION) == ALL:
         if "hydra.mode=RUN" in overrides or any(text.startswith(METHODS) for text in overrides):
             return
-        right = f"lra table run sweep={sweep}"
+        right = command("table run", override("sweep", sweep))
         raise UserError(f"sweep={sweep} is a table of every method; type {right}", kind="wrong_value", right=right)
 
 
