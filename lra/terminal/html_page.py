@@ -163,8 +163,8 @@ def _printable(value: object) -> object:
 
 
 def breakable(name: str) -> Markup:
-    """Allow a line to end after the signs that join words, so that a narrow column does not split a word."""
-    parts = re.split(r"(?<=[=.,/])", visible_lines(name))
+    """Allow a line to end after the signs that join words, so that a narrow column does not split a word or number."""
+    parts = re.split(r"(?<=[=,/])|(?<=\.)(?!\d)", visible_lines(name))
     return Markup("<wbr>").join(parts)
 
 

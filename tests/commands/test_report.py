@@ -145,6 +145,7 @@ def test_a_name_breaks_between_words_and_stays_text():
     from lra.terminal.html_page import breakable
 
     assert breakable("nystrom (num_landmarks=<b>)") == "nystrom (num_landmarks=<wbr>&lt;b&gt;)"
+    assert breakable("recipe.lr=0.001") == "recipe.<wbr>lr=<wbr>0.001", "a number stays in one line"
 
 
 def test_sections_are_in_the_order_of_sizes_and_none_is_empty(page):

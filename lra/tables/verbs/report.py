@@ -5,10 +5,11 @@
   lra report run_group=published samples=0        the project's published records
   lra report run_group=published/listops.jsonl    one of their files; also the path of any folder or .jsonl file
 
-It begins with one table of all accuracies, whose numbers lead to their runs. Then come tables and figures of each
-protocol, size and task, a table of all runs, with links to the pages of lra diagnose, each run's settings and
-provenance, and examples of each task. Each table can be sorted by each column. The file needs no network
-and has a light and a dark style, also for phones.
+It begins with three sentences on what differs significantly and what cannot be told, and a table of contents. Then come
+one table of all accuracies, whose numbers lead to their runs; tables and figures of each protocol, size and task; a
+line for each search, whose trials are no rows; folded, a table of all runs, with links to the pages of lra diagnose,
+and their settings and provenance; and examples of each task. Each table can be sorted by each column. The file needs
+no network, has a light and a dark style, also for phones, and prints in landscape format.
 """
 
 from collections.abc import Sequence
