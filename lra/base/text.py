@@ -114,7 +114,7 @@ def duration_text(seconds: float) -> str:
 def hours_text(seconds: float) -> str:
     """Write a duration for a column of hours; one of a few minutes in its own unit, which it then names."""
     hours = seconds / 3600
-    if hours < LEAST_HOURS:
+    if round(hours, 2) < LEAST_HOURS:
         return duration_text(seconds)
     return number(hours, 2 if hours < 10 else 0)
 

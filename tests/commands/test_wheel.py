@@ -1,6 +1,7 @@
 """The wheel: built, installed in an environment of its own, run from another folder."""
 
 import os
+import shutil
 import subprocess
 import sys
 import zipfile
@@ -81,11 +82,33 @@ def test_it_runs_elsewhere(wheel, tmp_path):
     assert all(path.startswith(str(tmp_path / "venv")) for path in where.stdout.split())
 
 
-def test_an_empty_environment_with_the_constraints_has_all_that_it_needs(wheel, tmp_path):
-    """The one test that needs an index of packages: what the metadata does not name is not there to be imported."""
+def uv() -> str:
+    """Find the command `uv`, beside this Python or elsewhere; skip the test without it."""
+    beside = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    found = shutil.which("uv", path=beside)
+    if found is None:
+        pytest.skip("uv is not installed; type: pip install uv")
+    return found
+
+
+@pytest.mark.parametrize("way", ["wheel with the constraints", "pip install .", "uv pip install ."])
+def test_an_empty_environment_has_all_that_it_needs(way, wheel, tmp_path):
+    """The one test that needs an index of packages: what the metadata does not name is not there to be imported.
+
+    torch is there before, in the build for this machine, as the documents say.
+    """
+    installer = [uv()] if way.startswith("uv") else []
     python = empty_environment(tmp_path / "venv")
     subprocess.run([python, ROOT / "install_torch.py"], check=True, capture_output=True)
-    install = [python, "-m", "pip", "install", "--quiet", "-c", ROOT / "constraints.txt", wheel]
-    subprocess.run(install, check=True)
-    assert "test accuracy" in lra_elsewhere(python, tmp_path, "train", "size=tiny")
+    install = {
+        "wheel with the constraints": [python, "-m", "pip", "install", "-c", ROOT / "constraints.txt", wheel],
+        "pip install .": [python, "-m", "pip", "install", "."],
+        "uv pip install .": [*installer, "pip", "install", "--python", python, "."],
+    }
+    before = {path.name for path in ROOT.iterdir()}
+    done = subprocess.run([*install[way], "--quiet"], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert {path.name for path in ROOT.iterdir()} == before, "building leaves nothing in the checkout"
+    (tmp_path / "elsewhere").mkdir()
+    assert "test accuracy" in lra_elsewhere(python, tmp_path / "elsewhere", "train", "size=tiny")
     assert subprocess.run([python, "-m", "pip", "check"], check=False).returncode == 0

@@ -3,12 +3,16 @@
 import os
 import re
 import sys
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import redirect_stdout
 from io import StringIO
+from pathlib import Path
 from typing import Any
 
-from lra.base.paths import DESCRIPTION, conf_dir
+from lra.base.paths import DESCRIPTION, conf_dir, runs_dir
+from lra.runs.files import hash_and_seed, run_folders
+from lra.runs.groups import groups_in, published_names
 from lra.settings.config_dirs import added_config_dirs, split_config_dirs
 from lra.types import UserError
 
@@ -17,6 +21,9 @@ INSTALL = 'type eval "$(lra -sc install=bash)" in bash or zsh, lra -sc install=f
 TO_TRAINER = "+trainer."  # what may be added there is in no configuration
 WHOLE_GROUP = re.compile(r"~[^.]+")  # every run needs all groups
 NO_OPTIONS = {f"{group}.{key}=" for group, keys in DESCRIPTION.items() for key in keys}
+NAMES_OF_RUNS = ("run", "run_group")  # the options whose values are in the folder of runs, not in the configuration
+PATHS_RUNS = "paths.runs="
+READERS = ("report", "publish", "show")  # these verbs take a group of published records too
 OVER_RUNS = ("table", "compare", "sweep", "tune")  # these verbs take the settings of `lra train`
 
 
@@ -46,12 +53,47 @@ def complete(
     if subcommands:
         print(SHELLS[shell].join(subcommands))
     config = "train" if verb in OVER_RUNS else verb
+    key, equals, value = rest[-1].partition("=")
+    if equals and key in NAMES_OF_RUNS and verb in verbs and _has_option(config, key):
+        known = _runs(rest, value) if key == "run" else _groups(verb, rest)
+        print(SHELLS[shell].join(f"{key}={name}" for name in known if name.startswith(value)))
+        return
     if not subcommands and verb in verbs and (conf_dir() / f"{config}.yaml").is_file():
         _answer(config, rest, shell)
 
 
 def _beginning(typed: Sequence[str], known: Sequence[str] | Mapping[str, str]) -> list[str]:
     return [name for name in known if name.startswith(typed[-1] if typed else "")]
+
+
+def _has_option(config: str, key: str) -> bool:
+    from lra.settings.compose import load_config
+
+    return key in [str(name) for name in load_config(config)]  # `in` itself is false for one without a value
+
+
+def _folder_of_runs(typed: Sequence[str]) -> Path:
+    """The folder of runs that was typed, else the usual one."""
+    named = [text.removeprefix(PATHS_RUNS) for text in typed if text.startswith(PATHS_RUNS)]
+    return Path(named[-1]).expanduser() if named else runs_dir()
+
+
+def _runs(typed: Sequence[str], value: str) -> list[str]:
+    """Name the runs that there are by their hashes; with their group where that is typed, or several have the hash."""
+    runs = _folder_of_runs(typed)
+    found = {(str(folder.relative_to(runs).parents[3]), hash_and_seed(folder)[0]) for folder in run_folders(runs, runs)}
+    times = Counter(settings for _, settings in found)
+    return sorted(
+        f"{group}/{settings}" if "/" in value or times[settings] > 1 else settings for group, settings in found
+    )
+
+
+def _groups(verb: str, typed: Sequence[str]) -> list[str]:
+    """Name the run groups; for what only reads them, the files of published records too."""
+    runs = _folder_of_runs(typed)
+    if verb in READERS or "show" in typed:
+        return sorted({*groups_in(runs), *published_names()})
+    return [name for name in groups_in(runs) if (runs / name).is_dir()]
 
 
 def _answer(verb: str, typed: Sequence[str], shell: str) -> None:
