@@ -219,23 +219,57 @@ def test_a_killed_run_leaves_no_process_of_wandb(data_dir, tmp_path):
         nothing_is_left(command)
 
 
-@pytest.mark.slow
-def test_a_terminal_that_hangs_up_ends_the_run_in_order(data_dir, tmp_path, monkeypatch):
-    """What would be written to it then is an error; the run's end must not stumble over it."""
+def in_terminal(where, data_dir, tmp_path, monkeypatch) -> tuple[int, int, bytes]:
+    """Start a command in a terminal of its own, and wait for its moment; its process, its terminal, what it printed."""
     runs = tmp_path / "runs"
     monkeypatch.setenv("LRA_DATA_DIR", str(data_dir))
     monkeypatch.setenv("LRA_RUNS_DIR", str(runs))
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    monkeypatch.setenv("TERM", "xterm")
     pid, terminal = pty.fork()
     if pid == 0:
-        signal.signal(signal.SIGHUP, signal.SIG_DFL)
+        for number in (signal.SIGHUP, signal.SIGINT):
+            signal.signal(number, signal.SIG_DFL)
         os.chdir(tmp_path)
-        os.execv(sys.executable, [sys.executable, "-m", "lra", *TRAIN])
-    end = time.monotonic() + 120
-    while not MOMENTS["training"](runs):
+        os.execv(sys.executable, [sys.executable, "-m", "lra", *WORDS[where]])
+    printed, end = b"", time.monotonic() + 120
+    while not MOMENTS[where](runs):
         assert time.monotonic() < end, "waited in vain"
         if select.select([terminal], [], [], 0.05)[0]:
-            os.read(terminal, 4096)
+            printed += os.read(terminal, 4096)
+    return pid, terminal, printed
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("where", ["training", "table"])
+def test_a_terminal_that_hangs_up_ends_the_run_in_order(where, data_dir, tmp_path, monkeypatch):
+    """What would be written to it then is an error; the run's end must not stumble over it."""
+    pid, terminal, _ = in_terminal(where, data_dir, tmp_path, monkeypatch)
     os.close(terminal)
     assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 129
-    assert locked(runs) == []
+    wait_for(lambda: locked(tmp_path / "runs") == [])
+
+
+@pytest.mark.slow
+def test_ctrl_c_in_a_terminal_ends_a_table_below_its_live_lines(data_dir, tmp_path, monkeypatch):
+    """The terminal sends it to all processes of the command; the cursor, which a live table hides, is back."""
+    pid, terminal, printed = in_terminal("table", data_dir, tmp_path, monkeypatch)
+    os.write(terminal, b"\x03")
+    while chunk := read_to_the_end(terminal):
+        printed += chunk
+    os.close(terminal)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 130
+    assert b"at work" in printed
+    assert printed.rindex(b"\x1b[?25h") > printed.rindex(b"\x1b[?25l")
+    last = printed[printed.rindex(b"\x1b[?25h") :].decode()
+    assert "of 2 cells are finished" in last
+    assert "Traceback" not in printed.decode()
+    wait_for(lambda: locked(tmp_path / "runs") == [])
+
+
+def read_to_the_end(terminal: int) -> bytes:
+    """Read what a terminal has got; nothing after the last process has left it, which Linux reports as an error."""
+    try:
+        return os.read(terminal, 4096)
+    except OSError:
+        return b""
