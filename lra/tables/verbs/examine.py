@@ -8,8 +8,8 @@
 
 It types other commands of lra, and prints each: lra check, lra bench attention, lra table run sweep=probes, lra compare
 run for each task (task=listops,image), and lra diagnose of a run on the first task. Exact attention (attention=full) is
-beside yours. After Ctrl-C or a kill the same command goes on. The page is examine.md in the folder of the run group;
-lra report makes one of every run. What else is typed goes to the trainings.
+beside yours. After Ctrl-C or a kill the same command goes on. The page is examine.md in the folder of the run group,
+examine-mine; the probes have a group of their own, examine-mine-probes. What else is typed goes to the trainings.
 """
 
 from collections.abc import Mapping, Sequence
@@ -93,17 +93,18 @@ def make_steps(methods: Sequence[str], others: Sequence[str], values: Mapping[st
         values: the values of the verb's own options, by key.
     """
     of_method = [text for text in others if key_of(text).split(".")[0] in (*METHODS, "protocol")]
-    beside = [*_with_exact(methods), *others, *_overrides(values, "run_group", "seed", "workers")]
+    beside = [*_with_exact(methods), *others, *_overrides(values, "seed", "workers")]
+    group = f"run_group={values['run_group']}"
     each = [f"{text.partition('=')[0]}={name}" for text in methods for name in text.partition("=")[2].split(",")]
     steps = [Step(f"Does {method} keep the contract?", ("check", method, *of_method)) for method in each]
     bench = ("bench", "attention", *_with_exact(methods), *of_method, f"n={values['n']}")
     steps.append(Step("What does it cost?", (*bench, "format=markdown"), work=bench))
     size = _overrides(values, "size") if values["size"] != DEFAULTS["size"] else []  # of probes: full unless typed
     probes = [] if values["probes"] == DEFAULTS["probes"] else [f"task={values['probes']}"]
-    words = ["sweep=probes", *probes, *size, *beside, *_overrides(values, "budget")]
+    words = ["sweep=probes", *probes, *size, f"{group}-probes", *beside, *_overrides(values, "budget")]
     steps.append(_trained("What can it do?", "table", words))
     for task in values["task"].split(","):
-        words = [f"task={task}", *_overrides(values, "size"), *beside]
+        words = [f"task={task}", *_overrides(values, "size"), group, *beside]
         steps.append(_trained(f"How does it do on {task}?", "compare", words))
     return steps
 
@@ -138,7 +139,6 @@ def run_all(steps: Sequence[Step], diagnosed: Sequence[tuple[Path, str]], page: 
     Raises:
         UserError: when a step fails; a diagnosis that fails, as of an attention without a matrix, is said on the page.
     """
-    page.parent.mkdir(parents=True, exist_ok=True)
     sections = [f"# {page.parent.name}"]
     for step in steps:
         print_head(step, console)
@@ -148,7 +148,7 @@ def run_all(steps: Sequence[Step], diagnosed: Sequence[tuple[Path, str]], page: 
         if not step.work:
             console.print("\n".join(said), markup=False, highlight=False)
         sections.append(_section(step, said if step.work else ["```", *said, "```"]))
-        replace_text(page, "\n\n".join(sections) + "\n")
+        _write(page, sections)
     for folder, seed in diagnosed:
         run = max(folder.glob(f"*/{seed}/{BEST}"), key=lambda path: path.stat().st_mtime).parent
         step = Step("How far is it from exact attention?", ("diagnose", f"run={run}"))
@@ -159,8 +159,13 @@ def run_all(steps: Sequence[Step], diagnosed: Sequence[tuple[Path, str]], page: 
             said = [f"Not measured: {error}"]
         console.print("\n".join(said), markup=False, highlight=False)
         sections.append(_section(step, ["```", *said, "```"]))
-        replace_text(page, "\n\n".join(sections) + "\n")
+        _write(page, sections)
     console.print(f"\nthe page   {visible(str(page))}")
+
+
+def _write(page: Path, sections: Sequence[str]) -> None:
+    page.parent.mkdir(parents=True, exist_ok=True)
+    replace_text(page, "\n\n".join(sections) + "\n")
 
 
 def _section(step: Step, said: Sequence[str]) -> str:
