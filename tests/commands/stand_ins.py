@@ -30,7 +30,8 @@ STAND_INS = (
     (r"run=runs/default/listops/nystrom/(…|[\w-]+)/seed0", "run=RUN"),
     (r"run=([0-9a-f]{8}|HASH|…)( seed=(0|SEED|…))?$|run=[0-9a-f]{8}( seed=0)?", "run=RUN"),
     (r"run=DIR", "run=RUN"),
-    (r"attention=(nystrom,)?mine\b", r"attention=\1average"),  # what a reader has written
+    (r"attention=([\w,]+,)?mine\b", r"attention=\1average"),  # what a reader has written
+    (r"mixer=mine\b", "mixer=gated"),
     (r"^lra evaluate --config-dir FOLDER", "lra evaluate --config-dir FOLDER run=RUN"),
     (r"budget=20", "budget=1"),
     (r"sweep=(mine|…)", "sweep=tune"),
