@@ -123,13 +123,6 @@ def peers() -> str:
     return table((*columns, "error of the output (float64)"), rows)
 
 
-def faster_than(ours: str, package: str) -> tuple[str, str]:
-    """By how much ours is faster than a package's, at the benchmark's lengths, and the package with its version."""
-    cells, peer = _cells("bench_peers"), _peer(package)
-    ratios = [_both(cells[peer, n]) / _both(cells[ours, n]) for n in LRA_LENGTHS]
-    return f"{min(ratios):.1f}× to {max(ratios):.1f}×", peer
-
-
 def _peer(package: str) -> str:
     """The name of a package with its version."""
     (peer,) = {method for method, _ in _cells("bench_peers") if method.startswith(package)}

@@ -55,7 +55,13 @@ def test_a_method_must_be_named(refused, typed):
 
 
 @pytest.mark.parametrize(
-    "typed", ["attention=nystrum", "attention=nystrom attention.landmarkz=3", "attention=full size=x"]
+    "typed",
+    [
+        "attention=nystrum",
+        "attention=nystrom attention.landmarkz=3",
+        "attention=nystrom attention.num_landmarks=8",
+        "attention=full size=x",
+    ],
 )
 def test_mistakes_are_found_before_anything_runs(refused, typed):
     refused("examine", *typed.split())

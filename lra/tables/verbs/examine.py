@@ -4,12 +4,13 @@
   lra examine plan attention=mine             the commands, with the hours of the trainings
   lra examine attention=nystrom,mine workers=2
   lra examine mixer=mine task=listops seed=0  one short task, one seed
-  lra examine attention=mine attention.scale=2 n=256,1024 probes=recall,lag
+  lra examine attention=mine n=256,1024 probes=recall,lag
 
 It types other commands of lra, and prints each: lra check, lra bench attention, lra table run sweep=probes, lra compare
 run for each task (task=listops,image), and lra diagnose of a run on the first task. Exact attention (attention=full) is
 beside yours. After Ctrl-C or a kill the same command goes on. The page is examine.md in the folder of the run group,
-examine-mine; the probes have a group of their own, examine-mine-probes. What else is typed goes to the trainings.
+examine-mine; the probes have a group of their own, examine-mine-probes. What else is typed goes to all trainings: an
+option of your attention, which exact attention does not take, belongs into its YAML file.
 """
 
 from collections.abc import Mapping, Sequence
@@ -26,12 +27,13 @@ from lra.base.processes import Child, python_module
 from lra.base.text import visible
 from lra.runs.files import BEST
 from lra.settings.overrides import check_overrides
+from lra.settings.several_values import one_by_one
+from lra.tables.attention_sweep import EXACT
 from lra.terminal.console import make_console
 from lra.types import UserError
 
 SUBCOMMANDS = ("plan", "run")
 PAGE = "examine.md"
-EXACT = "full"
 METHODS = ("attention", "mixer")
 DEFAULTS = {"task": "listops,image", "seed": "0,1,2", "size": "short", "n": "256,1024,4096", "probes": "all"}
 OWN = (*DEFAULTS, *METHODS, "workers", "budget", "run_group")  # what else is typed goes to all trainings
@@ -47,14 +49,12 @@ class Step:
         shown: the command whose output stands on the page.
         work: the command that trains or measures first; empty: there is none.
         planned: the command that estimates the time of `work`; empty: it takes minutes at most.
-        needed: whether nothing follows when it fails.
     """
 
     title: str
     shown: Words
     work: Words = ()
     planned: Words = ()
-    needed: bool = True
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -68,20 +68,18 @@ def main(arguments: Sequence[str]) -> None:
         line = f"examine what? Type {right}, or mixer=NAME"
         raise UserError(line, kind="missing_value", key="attention", right=right)
     others = [text for text in typed if key_of(text) not in OWN]
-    check_overrides(
-        "train", [*methods, *others, *(f"{key}={values[key]}" for key in ("task", "seed", "size"))], sweep=True
-    )
-    names = [name for text in methods for name in text.partition("=")[2].split(",")]
+    trained = [f"{key}={values[key]}" for key in ("task", "seed", "size")]
+    check_overrides("train", [*_with_exact(methods), *others, *trained], sweep=True)
+    names = [_value(each) for text in methods for each in one_by_one(text)]
     group = checked_name(values.get("run_group", f"examine-{'-'.join(names)}"), "run_group=", example="run_group=mine")
     values["run_group"] = group
     steps, folder, console = make_steps(methods, others, values), runs_dir() / group, make_console()
     if list(arguments[:1]) == ["plan"]:
         plan(steps, console)
     else:
-        attentions = [text for text in _with_exact(methods)[0].partition("=")[2].split(",") if text != EXACT]
-        task, seed = (values[key].split(",")[0] for key in ("task", "seed"))
-        places = [folder / task / name for name in attentions]
-        run_all(steps, [(place, f"seed{seed}") for place in places], folder / PAGE, console)
+        task, seed = (_value(one_by_one(f"{key}={values[key]}")[0]) for key in ("task", "seed"))
+        attentions = [_value(each) for each in one_by_one(_with_exact(methods)[0]) if _value(each) != EXACT]
+        run_all(steps, [(folder / task / name, f"seed{seed}") for name in attentions], folder / PAGE, console)
 
 
 def make_steps(methods: Sequence[str], others: Sequence[str], values: Mapping[str, str]) -> list[Step]:
@@ -95,7 +93,7 @@ def make_steps(methods: Sequence[str], others: Sequence[str], values: Mapping[st
     of_method = [text for text in others if key_of(text).split(".")[0] in (*METHODS, "protocol")]
     beside = [*_with_exact(methods), *others, *_overrides(values, "seed", "workers")]
     group = f"run_group={values['run_group']}"
-    each = [f"{text.partition('=')[0]}={name}" for text in methods for name in text.partition("=")[2].split(",")]
+    each = [one for text in methods for one in one_by_one(text)]
     steps = [Step(f"Does {method} keep the contract?", ("check", method, *of_method)) for method in each]
     bench = ("bench", "attention", *_with_exact(methods), *of_method, f"n={values['n']}")
     steps.append(Step("What does it cost?", (*bench, "format=markdown"), work=bench))
@@ -103,10 +101,14 @@ def make_steps(methods: Sequence[str], others: Sequence[str], values: Mapping[st
     probes = [] if values["probes"] == DEFAULTS["probes"] else [f"task={values['probes']}"]
     words = ["sweep=probes", *probes, *size, f"{group}-probes", *beside, *_overrides(values, "budget")]
     steps.append(_trained("What can it do?", "table", words))
-    for task in values["task"].split(","):
-        words = [f"task={task}", *_overrides(values, "size"), group, *beside]
-        steps.append(_trained(f"How does it do on {task}?", "compare", words))
+    for task in one_by_one(f"task={values['task']}"):
+        words = [task, *_overrides(values, "size"), group, *beside]
+        steps.append(_trained(f"How does it do on {_value(task)}?", "compare", words))
     return steps
+
+
+def _value(override: str) -> str:
+    return override.partition("=")[2]
 
 
 def _overrides(values: Mapping[str, str], *keys: str) -> list[str]:
@@ -115,8 +117,8 @@ def _overrides(values: Mapping[str, str], *keys: str) -> list[str]:
 
 def _with_exact(methods: Sequence[str]) -> list[str]:
     """Put exact attention first, as the baseline of comparisons."""
-    attentions = [text.partition("=")[2] for text in methods if key_of(text) == "attention"]
-    names = [EXACT, *(name for text in attentions for name in text.split(",") if name != EXACT)]
+    attentions = [_value(each) for text in methods if key_of(text) == "attention" for each in one_by_one(text)]
+    names = [EXACT, *(name for name in attentions if name != EXACT)]
     return [f"attention={','.join(names)}", *(text for text in methods if key_of(text) != "attention")]
 
 
@@ -150,7 +152,10 @@ def run_all(steps: Sequence[Step], diagnosed: Sequence[tuple[Path, str]], page: 
         sections.append(_section(step, said if step.work else ["```", *said, "```"]))
         _write(page, sections)
     for folder, seed in diagnosed:
-        run = max(folder.glob(f"*/{seed}/{BEST}"), key=lambda path: path.stat().st_mtime).parent
+        runs = sorted(folder.glob(f"*/{seed}/{BEST}"), key=lambda path: path.stat().st_mtime)
+        if not runs:  # the comparison has no run of it, as where its record alone was brought here
+            continue
+        run = runs[-1].parent
         step = Step("How far is it from exact attention?", ("diagnose", f"run={run}"))
         print_head(step, console)
         try:
@@ -169,7 +174,7 @@ def _write(page: Path, sections: Sequence[str]) -> None:
 
 
 def _section(step: Step, said: Sequence[str]) -> str:
-    return "\n".join([f"## {step.title}", "", "```", command("", *step.shown).strip(), "```", "", *said])
+    return "\n".join([f"## {step.title}", "", "```", command(*step.shown), "```", "", *said])
 
 
 def print_head(step: Step, console: Console) -> None:
