@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-slow test-hf check numbers notebook errors golden docs hooks format clean
+.PHONY: help setup demo test test-slow test-hf check numbers figures notebook errors golden docs hooks format clean
 
 help:  ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -44,6 +44,9 @@ check: setup  ## Lint, format, types, and the house rules
 
 numbers: setup  ## Write the numbers of the documents from the published records, and redraw their figures
 	$(BIN)/python -m docs.blocks
+
+figures: setup  ## Draw every figure of the documents into figures/, for a paper: PNG (300 dpi), PDF and SVG
+	$(BIN)/python -m docs.blocks.figures figures
 
 notebook: setup  ## Run the notebook of the documents, and store its outputs in it
 	$(BIN)/python -m docs.notebook

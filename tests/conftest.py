@@ -17,6 +17,7 @@ from absl import logging as absl_logging
 from lightning_utilities.core.rank_zero import rank_zero_only
 
 from lra.base.files import replace_bytes
+from lra.terminal.figure_file import Drawn
 from lra.types import UserError
 from tests.composing import parse_each_file_once
 
@@ -74,13 +75,19 @@ def _seed() -> None:
     rank_zero_only.rank = 0  # Lightning's, which a test of several ranks may have set
 
 
+def one_pixel(curves, path: Path, **how) -> Drawn:
+    """Write an image of one pixel, in place of a figure."""
+    replace_bytes(path, PIXEL)
+    return Drawn(path, "")
+
+
 @pytest.fixture
 def home(data_dir, tmp_path, monkeypatch) -> Path:
     """This process, and what it starts, uses the prepared data and a fresh folder of runs, which it gives.
 
     Drawing its learning curve is a fifth of a tiny run: runs of this process get an image of one pixel.
     """
-    monkeypatch.setattr("lra.verbs.train_record.learning_curve", lambda curves, path, **_: replace_bytes(path, PIXEL))
+    monkeypatch.setattr("lra.verbs.train_record.learning_curve", one_pixel)
     monkeypatch.setenv("LRA_DATA_DIR", str(data_dir))
     monkeypatch.setenv("LRA_RUNS_DIR", str(tmp_path / "runs"))
     monkeypatch.chdir(tmp_path)

@@ -10,6 +10,7 @@ from docs.blocks import (
     costs,
     data,
     diagnosis,
+    figures,
     front,
     full_runs,
     landmarks,
@@ -95,6 +96,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "mixers": of_settings.described("mixer"),
     "probes": of_probes.probes,
     "deviations": of_settings.deviations,
+    **{f"figure-{name}": figures.caption(name) for name in figures.CAPTIONED},
 }
 BLOCK = re.compile(
     r"(?P<begin>^<!-- numbers: (?P<name>[\w-]+) -->\n).*?(?P<end>^<!-- end -->$)", re.DOTALL | re.MULTILINE

@@ -35,15 +35,17 @@ IN_ASCII = {  # signs of tables and errors that a terminal may lack; the marks a
 }
 
 
-def make_console() -> Console:
-    """Make a console for standard output; colours and progress bars only on a terminal (or with FORCE_COLOR=1).
+def make_console(*, stderr: bool = False) -> Console:
+    """Make a console for standard output, or for standard error.
+
+    Colours and progress bars are for a terminal only (or with FORCE_COLOR=1).
 
     Markup is off, because names of folders and texts of records may contain brackets. Colours come from `style=` and
     from `rich.text.Text`.
     """
     from rich.console import Console
 
-    console = Console(highlight=False, soft_wrap=True, markup=False)
+    console = Console(stderr=stderr, highlight=False, soft_wrap=True, markup=False)
     if not console.is_terminal:
         console.width = PIPE_WIDTH
     return console
@@ -148,8 +150,8 @@ def _guarded(stream: TextIO | None) -> TextIO:
     )
 
 
-def check_out(out: str | None, example: str, *, makes_folder: bool = False) -> None:
-    """Refuse a wrong `out=` before any run starts; None: nothing was typed.
+def check_out(out: str | None, example: str, *, makes_folder: bool = False, key: str = "out") -> None:
+    """Refuse a wrong `out=`, or the file of another `key`, before any run starts; None: nothing was typed.
 
     `example` is the name of a file, for the error; `makes_folder`: the command makes the file's folder.
 
@@ -159,19 +161,19 @@ def check_out(out: str | None, example: str, *, makes_folder: bool = False) -> N
     """
     if out is None:
         return
-    typed = override("out", out)
+    typed = override(key, out)
     if Path(out).expanduser().is_dir():
-        right = override("out", Path(out) / example)
+        right = override(key, Path(out) / example)
         line = f"{typed} is a folder; type a file, for example {shell_word(right)}"
-        raise UserError(line, kind="no_file", key="out", value=out, right=right)
+        raise UserError(line, kind="no_file", key=key, value=out, right=right)
     path = out_path(out)
     if path.exists():
         regular_file(path, typed)  # a device or a pipe would be replaced by a file
     elif not path.parent.exists() and not makes_folder:
         right = shell_command("mkdir", "-p", path.parent)
         line = f"{typed}: its folder is not there; type: {right}"
-        raise UserError(line, kind="missing_folder", key="out", value=out, right=right)
-    check_writable(path, out)
+        raise UserError(line, kind="missing_folder", key=key, value=out, right=right)
+    check_writable(path, out, key)
 
 
 def check_writable(path: Path, typed: str | None, key: str = "out", *, example: str | None = None) -> None:

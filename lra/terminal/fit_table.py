@@ -12,6 +12,8 @@ from rich.console import Console
 from rich.measure import Measurement
 from rich.table import Column, Table
 
+from lra.base.text import visible
+from lra.terminal.figure_file import Drawn
 from lra.terminal.text_table import GAP, TextTable
 
 ANY_WIDTH = 1000
@@ -63,6 +65,13 @@ def print_prose(console: Console, text: str) -> None:
     """Print a text in which no command stands, on a terminal broken between words."""
     for line in wrapped(text, console.width) if console.is_terminal else [text]:
         console.print(line)
+
+
+def print_figure(console: Console, drawn: Drawn) -> None:
+    """Name the file of a figure, with its caption."""
+    beside = " (.pdf and .svg beside it)" if drawn.path.suffix == ".png" else ""
+    console.print(f"figure   {visible(str(drawn.path))}{beside}")
+    print_prose(console, drawn.caption)
 
 
 def wrapped(note: str, width: int) -> list[str]:

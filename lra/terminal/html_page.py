@@ -21,16 +21,17 @@ from markupsafe import Markup
 from lra.base.files import replace_text
 from lra.base.text import visible_lines
 from lra.terminal.display_names import TASK, display_name
-from lra.terminal.plots import GREY, INK, OF_PAPER, PALETTE, QUIET
+from lra.terminal.figure_file import Drawn
+from lra.terminal.figure_style import GREY, INK, PALETTE, QUIET
 from lra.terminal.text_table import TextTable
 
 PAGE = Path(__file__).with_name("page.html")
 SHOWN_NOTES = 3  # below a table; more are folded
-REM_FOR_AN_INCH = 9.4  # letters of 7 points are as large as the text of the page
+REM_FOR_AN_INCH = 8.2  # letters of 8 points are as large as the text of the page
 FIGURE_COLOURS = dict(  # colours of figures on a light page, and what they are on a dark one
     zip(
-        dict.fromkeys((INK, QUIET, GREY, *PALETTE, *OF_PAPER.values())),
-        ("#e6edf3", "#9198a1", "#a0a7af", "#6cb6ff", "#ff9466", "#4cc9a6", "#e79ad0", "#d4b13f"),
+        dict.fromkeys((INK, QUIET, GREY, *PALETTE)),
+        ("#e6edf3", "#9198a1", "#5c646d", "#6cb6ff", "#ff9466", "#4cc9a6", "#e79ad0", "#d4b13f", "#b3b8ff", "#ff8fa8"),
         strict=True,
     )
 )
@@ -47,8 +48,16 @@ STYLE = re.compile(r' style="([^"]*)"')
 
 
 @dataclass(frozen=True, kw_only=True)
+class PageFigure:
+    """A figure of a page: its SVG text, and what stands below it."""
+
+    svg: str
+    caption: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class Part:
-    """A part of a section, such as that of a task: paragraphs, tables, and figures as SVG text by what they show.
+    """A part of a section, such as that of a task: paragraphs, tables, and figures by what they show.
 
     Without a name it has no heading.
 
@@ -59,7 +68,7 @@ class Part:
     name: str = ""
     texts: list[str] = field(default_factory=list)
     tables: list[TextTable] = field(default_factory=list)
-    figures: dict[str, str] = field(default_factory=dict)
+    figures: dict[str, PageFigure] = field(default_factory=dict)
     panels: dict[str, Markup] = field(default_factory=dict)
 
     @property
@@ -177,17 +186,19 @@ def row_with_display_name(row: str) -> Markup:
     return name + Markup(" <small>{}</small>").format(breakable(f"({settings}")) if bracket else name
 
 
-def svg(draw: Callable[[Path], Path]) -> str:
-    """Draw a figure with `draw`, and return it as SVG text whose colours follow the page's, light or dark."""
+def page_figure(draw: Callable[[Path], Drawn]) -> PageFigure:
+    """Draw a figure with `draw`, as SVG text whose colours follow the page's, light or dark, with its caption."""
     clear = ("figure.facecolor", "axes.facecolor", "savefig.facecolor", "legend.facecolor")
     settings: Any = dict.fromkeys(clear, "none") | {"svg.fonttype": "none", "svg.hashsalt": "lra"}
     with TemporaryDirectory() as folder, matplotlib.rc_context(settings):
-        text = draw(Path(folder) / "figure.svg").read_text("utf-8")
+        drawn = draw(Path(folder) / "figure.svg")
+        text = drawn.path.read_text("utf-8")
     known = re.compile("|".join(FIGURE_COLOURS))
     coloured = known.sub(lambda colour: f"var(--c{colour.group()[1:]})", text[text.index("<svg") :])
     size = re.search(r'width="([\d.]+)pt" height="[\d.]+pt"', coloured)
     assert size is not None
-    return compact_svg(coloured.replace(size[0], f'width="{float(size[1]) / 72 * REM_FOR_AN_INCH:.1f}rem"', 1))
+    sized = coloured.replace(size[0], f'width="{float(size[1]) / 72 * REM_FOR_AN_INCH:.1f}rem"', 1)
+    return PageFigure(svg=compact_svg(sized), caption=drawn.caption)
 
 
 def compact_svg(text: str) -> str:

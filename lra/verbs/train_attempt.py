@@ -222,7 +222,8 @@ def _fit_and_test(
             return None
         # This reads the peak memory, before what may need more.
         outcome = training.collect_outcome(folder, metrics, module, machine)
-        record = write_result(cfg, settings, folder, outcome, datamodule, count_parameters(module.model))
+        parameters = count_parameters(module.model)
+        record = write_result(cfg, settings, folder, outcome, datamodule, parameters, console)
         log_result(loggers, record, folder)
         # What follows may be killed: the run is finished, and its result is where it belongs.
         record = add_approximation(record, folder, module.model, datamodule.test_dataloader, machine.device, console)

@@ -73,6 +73,7 @@ def write_result(
     outcome: RunOutcome,
     datamodule: StoreDataModule,
     parameters: int,
+    console: Console,
 ) -> Record:
     """Write the learning curve, then `result.json`, and return the record."""
     majority = datamodule.majority_rate("test")
@@ -121,14 +122,17 @@ def write_result(
         },
         folder / RESULT,
     )
-    learning_curve(
+    drawn = learning_curve(
         read_curves(folder / METRICS),
         folder / CURVE,
         title="{task} / {attention}, {protocol}, {size}, seed {seed}".format(**record["identity"]),
         majority_rate=majority,
         paper_accuracy=published_accuracy_for(record, "paper"),
     )
-    return write_record(folder, record)
+    written = write_record(folder, record)
+    for line in drawn.left_out:
+        console.print(line)
+    return written
 
 
 def add_approximation(

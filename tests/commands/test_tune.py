@@ -12,6 +12,7 @@ from lra.cli import main
 from lra.runs.failure import read_failure
 from lra.tables.grid import runner
 from lra.tables.grid.cell import make_cells
+from lra.terminal.figure_file import Drawn
 from tests.conftest import lra_here
 from tests.tables.grid.trials import WORDS, finish
 
@@ -42,7 +43,7 @@ def trained(home, monkeypatch):
 
     monkeypatch.setattr(runner, "_train", train)
     monkeypatch.setattr(
-        "lra.tables.verbs.tune.plot_tuning", lambda searches, path, title: path
+        "lra.tables.verbs.tune.plot_tuning", lambda searches, path, **how: Drawn(path, "")
     )  # drawing takes a second
     return done
 
@@ -118,7 +119,9 @@ def test_a_part_of_a_published_file_does_not_replace_its_figure(trained, home, m
     tune(capsys)
     assert main(["publish", "run_group=tune", "name=search", "dirty=true"]) == 0
     drawn = []
-    monkeypatch.setattr("lra.tables.verbs.tune.plot_tuning", lambda searches, path, title: drawn.append(path) or path)
+    monkeypatch.setattr(
+        "lra.tables.verbs.tune.plot_tuning", lambda searches, path, **how: drawn.append(path) or Drawn(path, "")
+    )
     tune(capsys, "show", "run_group=published/search.jsonl")
     assert drawn == [home / "published/search-tune-listops.png"]
     words = [word for word in WORDS if not word.startswith("attention=")]

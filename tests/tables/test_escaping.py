@@ -78,5 +78,5 @@ def test_a_figure_draws_any_name(tmp_path):
 
     cell = make_cell([make_record()], "paper")
     one = Contender(name=HOSTILE, cell=cell, accuracies={0: 37.0}, over_seeds=None, over_examples=None, pairs=0)
-    text = plot_pareto([one], tmp_path / "f.svg", title=HOSTILE, majority_rate=0.17).read_text()
+    text = plot_pareto([one], tmp_path / "f.svg", title=HOSTILE, majority_rate=0.17).path.read_text()
     assert "<script" not in text

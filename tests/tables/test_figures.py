@@ -9,18 +9,35 @@ from xml.etree import ElementTree
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.text import Text
+from matplotlib.transforms import Bbox
+from PIL import Image
 
 from lra.tables.attention_sweep import LANDMARKS, WINDOW, sweep_points
 from lra.tables.comparison import contenders
 from lra.tables.figures.attention_sweep import plot_sweep
 from lra.tables.figures.comparison import plot_pareto
 from lra.tables.figures.dev_curves import plot_curves
-from lra.terminal import plots
 from lra.terminal.display_names import display_name
-from lra.terminal.html_page import compact_svg, svg, write_page
-from lra.terminal.plots import COLUMN, GREY, INK, OF_PAPER, PALETTE, QUIET, colours_of, hover, short_name, svg_of
+from lra.terminal.figure_names import MOST_NAMED, choose_named, number_covered, short_name, sides_of
+from lra.terminal.figure_style import (
+    DPI,
+    GREY,
+    INK,
+    OF_METHOD,
+    PALETTE,
+    QUIET,
+    TYPE,
+    WIDTHS,
+    caption_in,
+    hover,
+    looks_of,
+    save_figure,
+    svg_of,
+)
+from lra.terminal.html_page import compact_svg, page_figure, write_page
 from lra.verbs.train_figure import learning_curve
 from tests.tables.records import make_record, with_setting
 from tests.tables.test_attention_sweep import window
@@ -44,7 +61,7 @@ def drawn(monkeypatch):
 
 def texts(figure: Figure) -> list[Text]:
     """The texts that a reader sees: labels of ticks outside an axis are not among them."""
-    figure.canvas.draw()
+    FigureCanvasAgg(figure).draw()  # a figure that is closed has lost its own canvas
     shown = [text for text in figure.findobj(Text) if text.get_visible() and text.get_text().strip()]
     ticks = {
         tick.label1: (axis, tick)
@@ -61,8 +78,9 @@ def texts(figure: Figure) -> list[Text]:
 
 
 def assert_readable(figure: Figure) -> None:
+    inner = -2 * figure.dpi / 100
     for one, other in combinations(texts(figure), 2):
-        apart = not one.get_window_extent().padded(-2).overlaps(other.get_window_extent().padded(-2))
+        apart = not one.get_window_extent().padded(inner).overlaps(other.get_window_extent().padded(inner))
         assert apart, f"{one.get_text()!r} lies on {other.get_text()!r}"
     for text in texts(figure):
         box, page = text.get_window_extent(), figure.bbox
@@ -71,7 +89,7 @@ def assert_readable(figure: Figure) -> None:
 
 
 def assert_no_legend_covers_an_axis(figure: Figure) -> None:
-    figure.canvas.draw()
+    FigureCanvasAgg(figure).draw()
     legends = [*figure.legends, *filter(None, (axis.get_legend() for axis in figure.axes))]
     assert legends
     for legend, axis in product(legends, figure.axes):
@@ -90,11 +108,9 @@ def test_nothing_overlaps_or_warns_however_many_rows(tmp_path, drawn):
     plot_pareto(contenders(rates), tmp_path / "b.svg", title="listops", majority_rate=0.17)
     row = {"step": 1, "train/loss": 1.0, "train/accuracy": 0.2, "dev/loss": 1.0, "dev/accuracy": 0.2}
     learning_curve([row], tmp_path / "c.png", title="listops", majority_rate=0.17, paper_accuracy=37.15)
-    for figure in drawn[:2]:
+    for figure in drawn:
         assert_readable(figure)
-        assert not figure.legends
-        assert not any(axis.get_legend() for axis in figure.axes)
-    assert_no_legend_covers_an_axis(drawn[2])
+    assert_no_legend_covers_an_axis(drawn[-1])
 
 
 def named_in(figure: Figure) -> list[str]:
@@ -130,23 +146,38 @@ def test_every_variant_has_a_panel_and_every_seed_a_colour(tmp_path, drawn):
 
 
 @pytest.mark.slow
-def test_each_dot_has_its_name_beside_it_or_is_counted(tmp_path, drawn):
+def test_each_mark_has_its_name_beside_it_or_all_have_a_legend(tmp_path, drawn):
     plot_pareto(compared(1, 0.02), tmp_path / "a.svg", title="listops", majority_rate=0.17)
     methods = {"Softmax attention", "Linformer", "Nyströmformer", "Performer", "Reformer"}
     assert methods <= set(named_in(drawn[-1]))
-    assert "no room" not in drawn[-1].get_suptitle()
-    crowd = contenders([make_record(num_landmarks=count) for count in range(1, 26)])  # all at the same place
-    plot_pareto(crowd, tmp_path / "b.svg", title="listops", majority_rate=0.17)
-    (left_out,) = re.findall(r"(\d+) dots have no room", drawn[-1].get_suptitle())
-    assert named_in(drawn[-1]).count("Nyströmformer") + int(left_out) == len(crowd) == 25
+    assert not drawn[-1].legends
+    rates = [make_record(num_landmarks=count) for count in range(1, 9)]  # all at the same place
+    crowd = contenders([with_setting(each, "recipe.optimizer.lr", place) for place, each in enumerate(rates, 1)])
+    plot_pareto(crowd, tmp_path / "b.svg", title="listops", majority_rate=0.17, columns=1)
+    (legend,) = drawn[-1].legends
+    assert len(legend.get_texts()) == len(crowd)
+    assert "Nyströmformer" not in named_in(drawn[-1])
 
 
-def test_a_few_rows_all_differ_in_colour_and_of_many_the_papers_five_do():
-    few = colours_of(["nystrom (num_landmarks=32)", "nystrom (num_landmarks=64)", "full", "mine"])
-    assert len(set(few.values())) == 4
-    assert few["full"] == OF_PAPER["full"]
-    many = colours_of([*OF_PAPER, "bigbird", "mine"])
-    assert many == OF_PAPER | {"bigbird": GREY, "mine": GREY}
+def test_of_many_names_eight_are_shown_and_the_others_are_grey_and_in_the_caption(tmp_path, drawn):
+    names = [f"method{number}" for number in range(12)]
+    assert choose_named(names[:8], first=["method3"]) == names[:8]
+    chosen = choose_named(names, first=["method11", "unknown"], best=names[4:])
+    assert chosen == [*names[4:11], "method11"]
+    many = contenders([make_record(attention="nystrom", num_landmarks=count) for count in range(1, 13)])
+    made = plot_pareto(many, tmp_path / "a.svg", title="listops", majority_rate=0.17)
+    grey = [line for line in drawn[-1].axes[0].lines if line.get_marker() == "o" and line.get_color() == GREY]
+    assert len(grey) == len(many) - MOST_NAMED
+    assert made.caption.count("num_landmarks=") == len(grey)
+
+
+def test_no_two_names_look_the_same_in_colour_and_in_grey():
+    names = ["nystrom (num_landmarks=32)", "nystrom (num_landmarks=64)", "full", "mine", "full math", "a", "b", "c"]
+    looks = looks_of(names)
+    assert set(looks) == set(names)
+    assert len({look.colour for look in looks.values()}) == len({look.marker for look in looks.values()}) == 8
+    assert looks["full"] == OF_METHOD["full"]
+    assert looks_of([*OF_METHOD, "mine"]) | OF_METHOD == looks_of([*OF_METHOD, "mine"]), "a method has one look"
 
 
 def test_a_label_has_the_display_name_and_the_last_parts_of_keys():
@@ -171,9 +202,11 @@ def test_every_colour_of_text_has_a_contrast_of_4_5_in_both_themes(tmp_path):
     page = write_page(tmp_path / "page.html", title="T", subtitle="s", sections=[], problems=[]).read_text()
     themes = {name: pair for name, *pair in re.findall(r"--([\w]+): light-dark\((#\w{6}), (#\w{6})\)", page)}
     grounds = [themes.pop(name) for name in ("ground", "soft", "chosen")]
-    del themes["line"]  # no text
+    del themes["line"], themes[f"c{GREY[1:]}"]  # no text
     assert {"ink", "quiet", "good", "bad", "link", "warning"} < themes.keys()
-    assert {f"c{colour[1:]}" for colour in (*PALETTE, *OF_PAPER.values(), GREY, QUIET)} < themes.keys()
+    assert {
+        f"c{colour[1:]}" for colour in (*PALETTE, *(look.colour for look in OF_METHOD.values()), QUIET)
+    } < themes.keys()
     low = {
         (name, theme, ground[theme]): round(contrast(pair[theme], ground[theme]), 2)
         for name, pair in themes.items()
@@ -182,22 +215,38 @@ def test_every_colour_of_text_has_a_contrast_of_4_5_in_both_themes(tmp_path):
         if contrast(pair[theme], ground[theme]) < 4.5
     }
     assert not low
-    assert page.count("light-dark(") == len(themes) + len(grounds) + 1, "a colour outside the list is not tested"
+    assert page.count("light-dark(") == len(themes) + len(grounds) + 2, "a colour outside the list is not tested"
     assert contrast("#ffffff", "#000000") == pytest.approx(21)
 
 
-def test_a_png_has_a_pdf_and_an_svg_beside_it_of_a_columns_width(tmp_path, drawn):
+@pytest.mark.parametrize("columns", [1, 2])
+def test_a_png_has_a_pdf_and_an_svg_beside_it_of_a_papers_width(tmp_path, drawn, columns):
     for number in range(2):
-        plot_pareto(compared(3, 0.05), tmp_path / f"{number}.png", title="listops", majority_rate=0.17)
+        made = plot_pareto(
+            compared(3, 0.05), tmp_path / f"{number}.png", title="listops", majority_rate=0.17, columns=columns
+        )
     assert {path.name for path in tmp_path.glob("0.*")} == {"0.pdf", "0.png", "0.svg"}
     for end in ("pdf", "png", "svg"):
         assert (tmp_path / f"0.{end}").read_bytes() == (tmp_path / f"1.{end}").read_bytes(), "the same numbers"
-    assert drawn[-1].get_figwidth() == COLUMN == 3.4
-    assert {text.get_fontsize() for text in texts(drawn[-1])} <= {6, 7, 7.5}
+    assert drawn[-1].get_figwidth() == WIDTHS[columns]
+    assert WIDTHS == {1: 3.3, 2: 6.9}
+    assert {text.get_fontsize() for text in texts(drawn[-1])} == {TYPE} == {8}
+    with Image.open(made.path) as picture:
+        assert picture.width == round(DPI * WIDTHS[columns]) == round(300 * WIDTHS[columns])
+    assert caption_in(made.path) == made.caption
+    assert not drawn[-1].get_suptitle(), "a caption stands below a figure, not in it"
+
+
+def test_a_large_png_is_made_small(tmp_path):
+    figure = plt.figure(figsize=(6.9, 5))
+    figure.add_subplot().imshow(np.random.default_rng(0).random((60, 60)), interpolation="bicubic")
+    path = save_figure(figure, tmp_path / "a.png", caption="noise ‖Ŝ‖").path
+    assert path.stat().st_size < 600_000
+    assert caption_in(path) == "noise ‖Ŝ‖"
 
 
 def test_an_svg_shows_values_under_the_pointer(tmp_path):
-    path = plot_pareto(compared(3), tmp_path / "a.svg", title="listops", majority_rate=0.17)
+    path = plot_pareto(compared(3), tmp_path / "a.svg", title="listops", majority_rate=0.17).path
     titles = [node.text for node in ElementTree.parse(path).iter("{http://www.w3.org/2000/svg}title")]
     assert len(titles) == 5
     assert titles[0].startswith("Softmax attention: 36.10 ± 0.10 (3) %, 0.300 s/step, 1,024 MiB")
@@ -214,7 +263,7 @@ def places(text):
 
 def test_a_pages_figure_is_a_shorter_text_of_the_same_picture(tmp_path):
     with plt.rc_context({"svg.fonttype": "none"}):  # as on a page
-        path = plot_pareto(compared(3), tmp_path / "a.svg", title="listops", majority_rate=0.17)
+        path = plot_pareto(compared(3), tmp_path / "a.svg", title="listops", majority_rate=0.17).path
     long = path.read_text("utf-8")
     short = compact_svg(long[long.index("<svg") :])
     assert len(short) < 0.6 * len(long)
@@ -227,17 +276,19 @@ def test_a_pages_figure_is_a_shorter_text_of_the_same_picture(tmp_path):
 
 def test_names_are_placed_as_by_the_boxes_of_matplotlib():
     rng = np.random.default_rng(0)
-    boxes = [plots.Bbox(rng.integers(0, 8, (2, 2))) for _ in range(50)]
-    for box in (plots.Bbox.from_bounds(*rng.integers(1, 5, 4)) for _ in range(20)):
-        assert plots._number_covered(box, plots._sides(boxes)) == sum(map(box.overlaps, boxes))
-    assert plots._number_covered(boxes[0], plots._sides([])) == 0
+    boxes = [Bbox(rng.integers(0, 8, (2, 2))) for _ in range(50)]
+    for box in (Bbox.from_bounds(*rng.integers(1, 5, 4)) for _ in range(20)):
+        assert number_covered(box, sides_of(boxes)) == sum(map(box.overlaps, boxes))
+    assert number_covered(boxes[0], sides_of([])) == 0
 
 
 def test_a_pages_figure_has_the_colours_of_the_page_and_fits_it():
-    text = svg(partial(plot_pareto, compared(3), title="listops", majority_rate=0.17))
+    made = page_figure(partial(plot_pareto, compared(3), title="listops", majority_rate=0.17))
+    text = made.svg
     assert not re.search("|".join((INK, *PALETTE)), text)
-    assert f"var(--c{OF_PAPER['linformer'][1:]})" in text
-    assert re.match(r'<svg [^>]*width="32rem"', text)
+    assert f"var(--c{OF_METHOD['linformer'].colour[1:]})" in text
+    assert re.match(r'<svg [^>]*width="56\.6rem"', made.svg)
+    assert "ListOps" in made.caption
 
 
 def test_a_name_is_text_in_an_svg_whatever_it_holds(tmp_path):
@@ -275,8 +326,8 @@ def test_curves_of_many_variants_with_long_names_can_be_read(tmp_path, drawn):
 def test_a_front_is_drawn_of_what_noise_tells_apart(tmp_path, drawn):
     said = []
     for seeds, gap in ((1, 0.05), (3, 0.05), (3, -0.05)):  # in the last the fastest is the best
-        plot_pareto(compared(seeds, gap), tmp_path / "a.svg", title="listops", majority_rate=0.17)
-        said.append(" ".join(text.get_text() for text in texts(drawn[-1])))
+        made = plot_pareto(compared(seeds, gap), tmp_path / "a.svg", title="listops", majority_rate=0.17)
+        said.append(made.caption)
     assert ["Pareto" in words for words in said] == [False, True, False]
 
 
@@ -305,7 +356,8 @@ def test_landmarks_grow_from_left_to_right_and_their_numbers_do_not_collide(tmp_
     plot_sweep(swept(counts, [1] * len(counts)), LANDMARKS, tmp_path / "a.svg", title="listops", majority_rate=0.17)
     assert_readable(drawn[-1])
     for axis in drawn[-1].axes[3:]:  # the lower row
-        ticks = [float(text.get_text()) for text in axis.get_xticklabels() if text.get_text()]
+        texts_of_ticks = [text.get_text() for text in axis.get_xticklabels() if text.get_text()]
+        ticks = [1024 * float(text[:-1]) if text.endswith("k") else float(text) for text in texts_of_ticks]
         assert len(ticks) > 1
         assert set(ticks) <= set(counts)
         assert all(low < high for low, high in pairwise(ticks))
@@ -315,8 +367,8 @@ def test_landmarks_grow_from_left_to_right_and_their_numbers_do_not_collide(tmp_
 def test_a_landmark_with_one_seed_has_no_spread(tmp_path, drawn):
     plot_sweep(swept((16, 32, 64), (3, 1, 2)), LANDMARKS, tmp_path / "a.svg", title="listops", majority_rate=0.17)
     accuracy, *_, errors = drawn[-1].axes
-    seeds = [line.get_xdata()[0] for line in accuracy.lines if line.get_marker() == "."]
-    assert seeds == [16] * 3 + [64] * 2
+    seeds = [list(line.get_xdata()) for line in accuracy.lines if line.get_markerfacecolor() == "none"]
+    assert seeds == [[16] * 3, [64] * 2]
     for bars in errors.collections:
         assert sum(segment.size > 0 and bool((segment == segment).all()) for segment in bars.get_segments()) == 2
 
@@ -324,10 +376,10 @@ def test_a_landmark_with_one_seed_has_no_spread(tmp_path, drawn):
 def test_a_count_without_an_error_has_no_dot_among_the_errors(tmp_path, drawn):
     first, *others = swept((16, 32, 64), (1, 1, 1))
     points = [replace(first, attention_error=None, pinv_residual=None), *others]
-    path = plot_sweep(points, LANDMARKS, tmp_path / "a.svg", title="listops", majority_rate=0.17)
+    path = plot_sweep(points, LANDMARKS, tmp_path / "a.svg", title="listops", majority_rate=0.17).path
     accuracy, *_, errors = drawn[-1].axes
-    dots = [[line.get_xdata()[0] for line in axis.lines if line.get_marker() == "o"] for axis in (accuracy, errors)]
-    assert dots == [[16, 32, 64], [32, 64] * 2]
+    dots = [[line.get_xdata()[0] for line in axis.lines if line.get_marker() == "s"] for axis in (accuracy, errors)]
+    assert dots == [[16, 16, 32, 64], [32, 32, 64] * 2], "the line, and a mark for each number"
     titles = [title.text for title in ElementTree.parse(path).iter("{http://www.w3.org/2000/svg}title")]
     assert sum("landmarks 32: 0.03125;" in title for title in titles) == 1
 
@@ -338,24 +390,49 @@ def test_exact_attention_has_its_seeds_and_each_of_its_variants_a_colour(tmp_pat
     points = sweep_points([make_record(num_landmarks=16), *records], LANDMARKS)
     plot_sweep(points, LANDMARKS, tmp_path / "a.svg", title="listops", majority_rate=0.17)
     axis = drawn[-1].axes[0]
-    exact = [line for line in axis.lines if line.get_ls() == "--"]
+    exact = [line for line in axis.lines if list(line.get_xdata()) == [0, 1] and "exact" in str(line.get_label())]
     assert len({line.get_color() for line in exact}) == len(exact) == 2
     (two,) = (line for line in exact if line.get_ydata()[0] == pytest.approx(35))
-    thin = [line for line in axis.lines if line.get_color() == two.get_color() and line.get_lw() == 0.5]
-    assert [line.get_ydata()[0] for line in thin] == pytest.approx([30, 40])
+    (seeds,) = (line for line in axis.lines if line.get_markeredgecolor() == two.get_color() and line.get_mew() == 0.6)
+    assert list(seeds.get_ydata()) == pytest.approx([30, 40])
+    assert min(seeds.get_xdata()) > 1, "at the right of the axis"
 
 
 @pytest.mark.slow
 def test_the_figure_of_a_window_marks_the_range(tmp_path, drawn):
     plot_sweep(sweep_points(window(), WINDOW), WINDOW, tmp_path / "f.png", title="ListOps", majority_rate=0.17)
-    (upright,) = (line for line in drawn[-1].axes[0].lines if line.get_ls() == "-.")
+    (upright,) = (line for line in drawn[-1].axes[0].lines if list(line.get_ydata()) == [0, 1])
     assert list(upright.get_xdata()) == [16, 16]
-    assert len(drawn[-1].axes) == 3
+
+
+def test_a_panel_of_fewer_than_two_points_is_left_out_and_said(tmp_path, drawn):
+    points = sweep_points(window(), WINDOW)
+    made = plot_sweep(points, WINDOW, tmp_path / "f.svg", title="ListOps", majority_rate=0.17)
+    assert [axis.get_ylabel() for axis in drawn[-1].axes] == ["test accuracy (%)", "seconds per step"]
+    assert len(made.left_out) == 1
+    assert "convergence" in made.left_out[0], "these records have no dev curves"
+    curve = {"step": [1, 2], "accuracy": [0.2, 0.3]}
+    single = {"step": [1], "accuracy": [0.2]}
+    curves = {"full": {0: curve}, "nystrom": {0: single}}
+    made = plot_curves(curves, tmp_path / "c.svg", title="x", majority_rate=0.18)
+    assert [axis.get_title() for axis in drawn[-1].axes] == ["Softmax attention"]
+    assert len(made.left_out) == 1
+    assert "nystrom" in made.left_out[0]
+
+
+def test_the_majority_class_is_a_line_where_it_does_not_press_the_others_together(tmp_path, drawn):
+    points = swept((16, 32, 64), (3, 3, 3))  # 36 to 38 %, and exact attention with 37 %
+    for rate, is_line in ((0.35, True), (0.1, False)):
+        made = plot_sweep(points, LANDMARKS, tmp_path / "a.svg", title="listops", majority_rate=rate)
+        labels = [line.get_label() for line in drawn[-1].axes[0].lines]
+        assert ("majority class" in labels) is is_line
+        assert ("10.0 %" in made.caption) is not is_line
 
 
 def test_a_line_of_another_split_says_so(tmp_path, drawn):
-    plot_curves({"nystrom": {0: {"step": [1], "accuracy": [0.2]}}}, tmp_path / "a.svg", title="x", majority_rate=0.18)
-    assert "majority class of the test split 18.0" in [text.get_text() for text in texts(drawn[-1])]
+    curve = {"step": [1, 2], "accuracy": [0.2, 0.3]}
+    made = plot_curves({"nystrom": {0: curve}}, tmp_path / "a.svg", title="x", majority_rate=0.18)
+    assert "majority class of the test split, 18.0 %" in made.caption
 
 
 def test_the_learning_curve_has_rate_speed_and_memory(tmp_path, drawn):

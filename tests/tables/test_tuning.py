@@ -103,7 +103,8 @@ def test_the_table_has_the_best_point_of_each_method_and_marks_the_best_method()
 @pytest.mark.some_fast(1)
 @pytest.mark.parametrize("trials", [(0.2, None, 0.3, 0.3), (0.2,), (None, None)])
 def test_the_figure_is_drawn_of_any_number_of_trials(trials, tmp_path):
-    path = plot_tuning([search("full", *trials), search("mine (width=3)", 0.1, 0.2)], tmp_path / "tune.png", title="x")
+    searches = [search("full", *trials), search("mine (width=3)", 0.1, 0.2)]
+    path = plot_tuning(searches, tmp_path / "tune.png", title="x").path
     assert path.stat().st_size > 1000
     assert "expected best dev accuracy" in path.with_suffix(".svg").read_text()
 

@@ -1,139 +1,259 @@
 """Draw the figure of a sweep over one number of an attention; attentions without this number are lines."""
 
 import math
-from collections.abc import Callable, Sequence
-from itertools import pairwise
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
-from matplotlib.transforms import Bbox
 
 from lra.tables.attention_sweep import EXACT, WHOLE, MeanAndStd, Point, SweptNumber, sweep_ranges
-from lra.terminal import plots
+from lra.terminal import figure_names, figure_style, plots
+from lra.terminal.figure_file import Drawn
+from lra.terminal.figure_style import NO_NAME, WIDTHS, Look, hover
 
 Value = MeanAndStd | None
-DID_NOT_CONVERGE = 1.08  # height of such a seed, as a multiple of the latest convergence step
-LEFT, RIGHT = 0.001, 1e9  # beyond the ends of an axis
-HEIGHT, HEIGHTS = 4.6, (1.3, 1.0, 1.0)  # inches of three rows, and their parts of it
+Panels = Mapping[str, Axes]
+HEADS = {
+    "accuracy": "test accuracy (%)",
+    "convergence": "convergence step",
+    "seconds": "seconds per step",
+    "memory": "peak memory (MiB)",
+    "errors": "relative error",
+}
+DID_NOT_CONVERGE = 1.1  # height of such a seed, as a multiple of the latest convergence step
+ABOVE = 1.08  # end of an axis that begins at 0, as a multiple of the largest value
+RIGHT_OF_AXIS = (1.03, 0.035)  # where the seeds of attentions without the number stand: of the first one, and further
+ASIDE, MOST_ASIDE = 0.06, 0.3  # of a doubling: how far two variants stand apart, and all of them together
+DASHES: tuple[Any, ...] = ("-.", (0, (6, 1.5, 1, 1.5, 1, 1.5)), (0, (2, 1)))  # of attentions without the number
+ROW, AROUND = 1.3, 0.55  # heights in inches
 
 
-@plots.for_a_column
-def plot_sweep(points: list[Point], swept: SweptNumber, path: Path, *, title: str, majority_rate: float) -> Path:
-    """Draw accuracy, convergence and time into a file, with names beside the lines of accuracy; memory and errors too.
+def swept_numbers(points: Sequence[Point]) -> list[int]:
+    """The numbers that were swept, in their order; with fewer than two there is nothing to draw."""
+    return sorted({point.number for point in points if point.number})
 
-    That line is the number of the table: the mean over seeds, or the median where only some converged; dots are the
-    seeds. Attentions without the number, such as exact attention, are horizontal lines. Bars of the errors are standard
-    deviations over seeds. A cross is a seed that did not converge. An upright line is the range. Memory and errors are
-    of a sweep that `approximates`.
+
+@figure_style.for_a_paper
+def plot_sweep(
+    points: list[Point], swept: SweptNumber, path: Path, *, title: str, majority_rate: float, columns: int = 2
+) -> Drawn:
+    """Draw accuracy, convergence and time into a file; of a sweep that `approximates`, memory and errors too.
+
+    The line of accuracy is the number of the table: the mean over seeds, or the median where only some converged; small
+    hollow marks are the seeds. Attentions without the number, such as exact attention, are horizontal lines, and their
+    seeds stand to the right of the axis. Bars of the errors are standard deviations over seeds. A cross is a seed that
+    did not converge. An upright line is the range. A panel without two points is left out.
     """
-    panels: Any = [["accuracy", "accuracy"], ["convergence", "seconds"], ["memory", "errors"]][: 2 + swept.approximates]
-    heights = HEIGHTS[: len(panels)]
-    figure, axes = plt.subplot_mosaic(
-        panels,
-        figsize=(plots.COLUMN, HEIGHT * sum(heights) / sum(HEIGHTS)),
+    panels, left_out = _panels_with_points(points, swept)
+    figure, axes = _make_panels(panels, columns)
+    names = list(dict.fromkeys(point.variant for point in points))
+    first = [point.variant for point in points if point.number is None]
+    named = figure_names.choose_named(names, first=first)
+    looks = {name: NO_NAME._replace(marker="o") for name in names} | figure_style.looks_of(named)
+    numbers = swept_numbers(points)
+    aside = _aside([name for name in names if name not in first])
+    for name in aside:
+        of_name = [((point.number or 0) * aside[name], point) for point in points if point.variant == name]
+        _draw_variant(axes, of_name, looks[name], figure_names.short_name(name) if name in named else "", swept)
+    for place, point in enumerate(point for point in points if point.number is None):
+        shown = figure_names.short_name(point.variant.replace(EXACT, "exact attention", 1))
+        _draw_without_number(axes, point, looks[point.variant], shown, place)
+    crosses = _draw_convergence(axes, points, looks, aside) if "convergence" in axes else ""
+    accuracies = [each for point in points for each in (point.cell.central_value, *point.cell.accuracies)]
+    below = plots.majority_line_if_near(axes["accuracy"], majority_rate, accuracies)
+    ranges = _draw_ranges(axes["accuracy"], points, swept, looks)
+    _set_axes(axes, numbers, swept.head, columns)
+    figure_names.legend_below(figure, axes.values())
+    grey = figure_names.grey_sentence([name for name in names if name not in named])
+    sentences = [*_sentences(points, axes), crosses, below, *ranges, grey]
+    caption = figure_names.caption_of(title, *sentences)
+    return figure_style.save_figure(figure, path, caption=caption, left_out=left_out)
+
+
+def _panels_with_points(points: Sequence[Point], swept: SweptNumber) -> tuple[list[str], list[str]]:
+    """Name the panels that have two numbers or more, and say of each other one why it is left out."""
+    wanted = [*HEADS] if swept.approximates else ["accuracy", "convergence", "seconds"]
+    panels, left_out = [], []
+    for name in wanted:
+        why = _why_empty(name, points, swept)
+        if why:
+            left_out.append(f"no panel of the {HEADS[name]}: {why}")
+        else:
+            panels.append(name)
+    return panels, left_out
+
+
+def _why_empty(panel: str, points: Sequence[Point], swept: SweptNumber) -> str:
+    """Say why a panel would show nothing; empty if it shows something."""
+    known = [point for point in points if point.number]
+    if panel == "convergence":
+        known = [point for point in known if any(step is not None for step in point.convergence_steps.values())]
+        steps = {step for point in points for step in point.convergence_steps.values()}
+        if len(known) > 1 and len(steps) == 1:
+            return f"it is {steps.pop():,} for each seed"
+    elif panel == "errors":
+        known = [point for point in known if point.attention_error is not None]
+    is_enough = panel == "accuracy" or len({point.number for point in known}) > 1
+    return "" if is_enough else f"it is known for fewer than two numbers of {swept.head}"
+
+
+def _make_panels(panels: list[str], columns: int) -> tuple[Any, dict[str, Axes]]:
+    """Lay out the panels: accuracy on the left of the others, two in a row, or above them in a single column."""
+    first, *others = panels
+    pairs = [others[place : place + 2] for place in range(0, len(others), 2)]
+    if len(pairs) > 1 and len(pairs[-1]) == 1:
+        pairs[-1].append(".")  # nothing
+    layout: Any = [[first]]
+    heights, widths = [1.35], [1.0]
+    if pairs and columns == 2:
+        layout = [[first, *pair] for pair in pairs]
+        heights = [1.35] if len(pairs) == 1 else [1.0] * len(pairs)
+        widths = [1.5, *[1.0] * len(pairs[0])]
+    elif pairs:
+        layout = [[first] * len(pairs[0]), *pairs]
+        heights = [1.25, *[1.0] * len(pairs)]
+        widths = [1.0] * len(pairs[0])
+    return plt.subplot_mosaic(
+        layout,
+        figsize=(WIDTHS[columns], ROW * sum(heights) + AROUND),
         layout="constrained",
         sharex=True,
         height_ratios=heights,
+        width_ratios=widths,
     )
-    curves: list[tuple[str, str, Callable[[Point], Value]]] = [
-        ("accuracy", "-", lambda point: (point.cell.central_value, None)),
-        ("seconds", "-", lambda point: (1 / point.cell.steps_per_second, None)),
-        ("memory", "-", lambda point: (point.cell.peak_memory_bytes / 2**20, None)),
-        ("errors", "-", lambda point: point.attention_error),
-        ("errors", ":", lambda point: point.pinv_residual),
+
+
+def _aside(variants: Sequence[str]) -> dict[str, float]:
+    """By which factor the points of each variant stand beside their numbers, so that they do not cover each other."""
+    apart = min(ASIDE, MOST_ASIDE / max(len(variants) - 1, 1))
+    middle = (len(variants) - 1) / 2
+    return {name: 2 ** (apart * (place - middle)) for place, name in enumerate(variants)}
+
+
+def _draw_variant(axes: Panels, of_name: list[tuple[float, Point]], look: Look, label: str, swept: SweptNumber) -> None:
+    """Draw the lines of one variant, and the accuracies of its seeds."""
+    curves: list[tuple[str, Callable[[Point], Value]]] = [
+        ("accuracy", lambda point: (point.cell.central_value, None)),
+        ("seconds", lambda point: (1 / point.cell.steps_per_second, None)),
+        ("memory", lambda point: (point.cell.peak_memory_bytes / 2**20, None)),
+        ("errors", lambda point: point.attention_error),
     ]
-    latest = max((step or 0 for point in points for step in point.convergence_steps.values()), default=0)
-    labels, levels, segments, failed_kinds = [], [100 * majority_rate], [], set()
-    counts = [point.number for point in points if point.number]
-    colours = plots.colours_of(list(dict.fromkeys(point.variant for point in points)))
-    for name, colour in colours.items():
-        of_name = [point for point in points if point.variant == name]
-        for key, style, value in curves:
-            if key in axes:
-                _draw(axes[key], [(point, value(point)) for point in of_name], swept.head, colour, style)
-        for point in of_name:
-            _draw_seeds(axes["accuracy"], point, point.cell.accuracies if point.cell.count > 1 else (), colour)
-            steps = list(point.convergence_steps.values())
-            _draw_seeds(axes["convergence"], point, [step for step in steps if step is not None], colour)
-            failed = [DID_NOT_CONVERGE * latest for step in steps if step is None]
-            _draw_seeds(axes["convergence"], point, failed, colour, marker="x")
-            failed_kinds |= {point.method if point.number is None else ""} if failed else set()
-            if point.number is None:
-                levels += [point.cell.central_value, *point.cell.accuracies]
-        heights_of = [(point.number, point.cell.central_value) for point in of_name]
-        segments += [Bbox([[x or LEFT, y], [to or RIGHT, height]]) for (x, y), (to, height) in pairwise(heights_of)]
-        middle = of_name[len(of_name) // 2]
-        at = middle.number or (math.sqrt(min(counts) * max(counts)) if counts else 1)
-        shown = plots.short_name(name.replace("full", "exact attention", 1) if middle.number is None else name)
-        labels.append(plots.Label(at, middle.cell.central_value, shown, colour))
-    plots.majority_line(axes["accuracy"], majority_rate)
-    _set_axes(axes, counts, swept.head)
-    text = f"majority class {100 * majority_rate:.1f}"
-    labels.append(plots.Label(max(counts, default=1), 100 * majority_rate, text, plots.QUIET))
-    mixed = any(point.cell.partly_converged for point in points)
-    medians = ", or medians where only some converged" if mixed else ""
-    bars = " (errors: with bars of SD)" if swept.approximates else ""
-    marks = f"Lines: means of the seeds{medians}{bars}; dots: seeds."
-    shown_as = {"": "crosses", EXACT: "a dotted line of exact attention"}
-    failed_as = " or ".join(shown_as.get(kind, f"a dotted line of {kind}") for kind in sorted(failed_kinds))
-    crosses = f"A seed that did not converge: {failed_as}." if failed_as else ""
-    errors = "Relative error: ‖Ŝ − S‖ / ‖S‖ of attention, dotted ‖AZA − A‖ / ‖A‖." if swept.approximates else ""
-    above = [title, marks, crosses, errors]
-    for name, found in sweep_ranges(points, swept).items():
-        above.append(f"Range: {found}{'' if found.width in (None, WHOLE) else ' (upright line)'}.")
-        if found.width not in (None, WHOLE):
-            axes["accuracy"].axvline(found.width, ls="-.", lw=0.8, color=colours[name])
-    plots.write_title(figure, *above)
-    lines = [*segments, *(Bbox([[LEFT, height], [RIGHT, height]]) for height in levels)]
-    unplaced = plots.label_points(axes["accuracy"], labels, lines=lines)
-    if unplaced:
-        plots.write_title(figure, *above, f"{len(unplaced)} lines have no room for a name.")
-    return plots.save_figure(figure, path)
+    known = [(x, point) for x, point in of_name if point.number]
+    for key, value in curves:
+        if key in axes:
+            _draw_line(axes[key], known, value, look, label, swept.head)
+    if "errors" in axes:
+        hollow = look._replace(line=":")
+        _draw_line(axes["errors"], known, lambda point: point.pinv_residual, hollow, "", swept.head)
+    for x, point in known:
+        if point.cell.count > 1:
+            axes["accuracy"].plot([x] * point.cell.count, point.cell.accuracies, **_of_seeds(look))
 
 
-def _set_axes(axes: dict[str, Axes], counts: list[int], label: str) -> None:
-    heads = {"accuracy": "test accuracy (%)", "convergence": "convergence step", "seconds": "seconds per step",
-             "memory": "peak memory (MiB)", "errors": "relative error"}  # fmt: skip
-    for key, axis in axes.items():
-        axis.set_ylabel(heads[key])
-        plots.count_axis(axis, counts)
-        if key in [*axes][-2:]:
-            axis.set_xlabel(label)
-    axes["accuracy"].xaxis.set_tick_params(labelbottom=True)
-    axes["accuracy"].margins(y=0.15)
-    axes["convergence"].set_ylim(bottom=0)
-    axes["seconds"].set_yscale("log")
-    axes["seconds"].set_yticks(plots.round_ticks(*axes["seconds"].get_ylim()))
-    axes["seconds"].set_yticks([], minor=True)
-    axes["seconds"].yaxis.set_major_formatter("{x:g}")
-
-
-def _draw(axis: Axes, values: list[tuple[Point, Value]], head: str, colour: str, style: str) -> None:
-    """Draw one variant's curve with bars of its spread; an attention without the number is a horizontal line."""
-    swept = []
-    for point, value in values:
-        if value is not None and point.number is None:
-            axis.axhline(value[0], ls="--", color=colour)
-        elif value is not None and point.number:
-            swept.append((point.number, point, *value))
-    if not swept:
+def _draw_line(
+    axis: Axes, points: list[tuple[float, Point]], value: Callable[[Point], Value], look: Look, label: str, head: str
+) -> None:
+    found = [(x, point, *known) for x, point in points if (known := value(point)) is not None]
+    if not found:
         return
-    counts, _, means, spreads = zip(*swept, strict=True)
-    bars = [math.nan if std is None else std for std in spreads]  # one seed has no spread: it gets no bar
-    some = any(std is not None for std in spreads)
-    axis.errorbar(counts, means, yerr=bars if some else None, color=colour, ls=style, capsize=1.5, elinewidth=0.7)
-    for count, point, mean, std in swept:
-        (dot,) = axis.plot(count, mean, marker="o", color=colour, ls="")
-        spread = "" if std is None else f" ± {std:.3g}"
-        plots.hover(dot, f"{head} {point.name}: {mean:.4g}{spread}; accuracy {point.cell} %")
+    xs, _, means, spreads = zip(*found, strict=True)
+    axis.plot(xs, means, **look.of_line, label=label)
+    if any(spread is not None for spread in spreads):
+        bars = [math.nan if spread is None else spread for spread in spreads]  # one seed has no spread: it gets no bar
+        axis.errorbar(xs, means, yerr=bars, color=look.colour, ls="", capsize=1.5, elinewidth=0.7)
+    for x, point, mean, spread in found:
+        (dot,) = axis.plot(x, mean, **look.of_dots)
+        shown = "" if spread is None else f" ± {spread:.3g}"
+        hover(dot, f"{head} {point.name}: {mean:.4g}{shown}; accuracy {point.cell} %")
 
 
-def _draw_seeds(axis: Axes, point: Point, heights: Sequence[float], colour: str, marker: str = ".") -> None:
-    """Draw one value for each seed: a mark at the point's number, or a thin line for one without."""
-    for height in heights:
-        if point.number is None:
-            axis.axhline(height, lw=0.5, ls=":" if marker == "x" else "-", alpha=0.6, color=colour)
-        elif point.number:
-            axis.plot(point.number, height, ls="", marker=marker, ms=3, alpha=0.6, color=colour)
+def _of_seeds(look: Look) -> dict[str, Any]:
+    """How the seeds are drawn: small hollow marks that show what lies below them."""
+    return {"ls": "", "marker": look.marker, "ms": 2.8, "mfc": "none", "mec": look.colour, "mew": 0.6, "zorder": 2.5}
+
+
+def _draw_without_number(axes: Panels, point: Point, look: Look, label: str, place: int) -> None:
+    """Draw an attention without the number: a line across each panel, its seeds at the right of it."""
+    values = {
+        "accuracy": point.cell.central_value,
+        "seconds": 1 / point.cell.steps_per_second,
+        "memory": point.cell.peak_memory_bytes / 2**20,
+    }
+    line = look.line if point.method == EXACT else DASHES[place % len(DASHES)]
+    for key, height in values.items():
+        if key in axes:
+            axes[key].axhline(height, ls=line, color=look.colour, label=label if key == "accuracy" else "", zorder=1.9)
+    if point.cell.count > 1:
+        _draw_at_right(axes["accuracy"], point.cell.accuracies, _of_seeds(look), place)
+
+
+def _draw_at_right(axis: Axes, heights: Sequence[float], how: Mapping[str, Any], place: int) -> None:
+    first, further = RIGHT_OF_AXIS
+    xs = [first + further * place] * len(heights)
+    axis.plot(xs, heights, transform=axis.get_yaxis_transform(), clip_on=False, scalex=False, **how)
+
+
+def _draw_convergence(
+    axes: Panels, points: Sequence[Point], looks: Mapping[str, Look], aside: Mapping[str, float]
+) -> str:
+    """Draw the step at which each seed converged; return what crosses mean, if a seed did not converge."""
+    latest = max(step or 0 for point in points for step in point.convergence_steps.values())
+    failed = False
+    place_at_right = 0
+    for point in points:
+        seeds = _of_seeds(looks[point.variant])
+        steps = [step for step in point.convergence_steps.values() if step is not None]
+        none = [DID_NOT_CONVERGE * latest] * (len(point.convergence_steps) - len(steps))
+        crosses = seeds | {"marker": "x", "ms": 3.5, "mew": 0.9}
+        failed = failed or bool(none)
+        for heights, how in ((steps, seeds), (none, crosses)):
+            if not heights:
+                continue
+            if point.number is None:
+                _draw_at_right(axes["convergence"], heights, how, place_at_right)
+            elif point.number:
+                xs = [point.number * aside[point.variant]] * len(heights)
+                axes["convergence"].plot(xs, heights, **how)
+        place_at_right += point.number is None
+    return "Crosses: seeds that did not converge." if failed else ""
+
+
+def _draw_ranges(axis: Axes, points: list[Point], swept: SweptNumber, looks: Mapping[str, Look]) -> list[str]:
+    """Draw the range of each variant as an upright line, and word it."""
+    sentences = []
+    for name, found in sweep_ranges(points, swept).items():
+        has_line = found.width is not None and found.width != WHOLE
+        sentences.append(f"Range: {found}{' (upright line)' if has_line else ''}.")
+        if found.width is not None and has_line:
+            axis.axvline(found.width, ls=(0, (4, 2)), lw=0.8, color=looks[name].colour, zorder=1)
+    return sentences
+
+
+def _set_axes(axes: Panels, numbers: Sequence[int], head: str, columns: int) -> None:
+    for key, axis in axes.items():
+        place = axis.get_subplotspec()
+        is_lowest = place is not None and place.is_last_row()
+        axis.set_ylabel(HEADS[key])
+        plots.count_axis(axis, numbers, most=6 if key == "accuracy" or columns == 2 else 5)
+        axis.set_xlabel(head if is_lowest else "")
+        axis.xaxis.set_tick_params(labelbottom=is_lowest)
+        if key != "accuracy":
+            axis.set_ylim(0, ABOVE * axis.dataLim.y1)
+            axis.yaxis.set_major_locator(plots.round_numbers(4))
+    axes["accuracy"].margins(y=0.1)
+    axes["accuracy"].yaxis.set_major_locator(plots.round_numbers(6))
+    axes["accuracy"].xaxis.set_tick_params(labelbottom=True)
+
+
+def _sentences(points: Sequence[Point], axes: Panels) -> list[str]:
+    """Word what the marks mean."""
+    mixed = any(point.cell.partly_converged for point in points)
+    central = "mean over the seeds, or median where only some converged" if mixed else "mean over the seeds"
+    has_lines = any(point.number is None for point in points)
+    at_right = " (of the horizontal lines at the right of the axis)" if has_lines else ""
+    sentences = [f"Lines: {central}; hollow marks: seeds{at_right}."]
+    if "errors" in axes:
+        sentences.append("Relative error ± SD: solid, ‖Ŝ − S‖ / ‖S‖ of attention; dotted, ‖AZA − A‖ / ‖A‖.")
+    return sentences

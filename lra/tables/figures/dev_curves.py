@@ -1,60 +1,131 @@
-"""Learning curves: those of one run, and the dev accuracy of every seed of several variants."""
+"""Learning curves of many runs: the dev accuracy of every seed of several variants."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import matplotlib.pyplot as plt
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from lra.runs.schema import DevCurve
 from lra.tables.variants import natural
-from lra.terminal import plots
+from lra.terminal import figure_names, figure_style, plots
+from lra.terminal.figure_file import Drawn
+from lra.terminal.figure_style import PALETTE, WIDTHS, hover
 
-MOST_SEEDS = len(plots.PALETTE)  # of more seeds, which no eye tells apart, all are one line with gaps
-LETTERS = 21  # above a panel of a third of a column
-MOST_COLUMNS = 3  # panels side by side
+Curves = Mapping[str, Mapping[int, DevCurve]]  # by variant and seed
+MOST_SEEDS = 6  # of more seeds, which no eye tells apart, all are one line with gaps
+MOST_PANELS = {1: 3, 2: 5}  # side by side, by the number of the paper's columns
+LETTERS_OF_INCH = 14  # of a panel's name
+PANEL, PANEL_OF_ONE_ROW, LONE_PANEL, AROUND = 0.95, 1.15, 2.0, 0.6  # heights in inches
+MOST_LINES = 4  # of a legend in the place of a panel
+DASHES = ("-", "--", "-.", ":")
 
 
-@plots.for_a_column
-def plot_curves(curves: Mapping[str, Mapping[int, DevCurve]], path: Path, *, title: str, majority_rate: float) -> Path:
+def curves_to_draw(curves: Curves) -> tuple[dict[str, dict[int, DevCurve]], list[str]]:
+    """Select the curves that are lines, those of two dev passes or more; return a line for each variant without one."""
+    kept = {
+        name: {seed: curve for seed, curve in seeds.items() if len(curve["step"]) > 1} for name, seeds in curves.items()
+    }
+    left_out = [f"no panel of {name}: its runs have one dev pass" for name, seeds in kept.items() if not seeds]
+    return {name: seeds for name, seeds in kept.items() if seeds}, left_out
+
+
+@figure_style.for_a_paper
+def plot_curves(curves: Curves, path: Path, *, title: str, majority_rate: float, columns: int = 2) -> Drawn:
     """Draw every variant's dev accuracy against the step into a file: a panel for a variant, a colour for a seed.
 
-    The curves are by variant, and there by seed; the majority rate of the test split, in [0, 1], is a line.
+    The curves are by variant, and there by seed, some of two dev passes or more; the majority rate of the test split,
+    in [0, 1], is a line.
     """
-    columns = min(len(curves), MOST_COLUMNS)
-    rows = -(-len(curves) // columns)
+    drawn, left_out = curves_to_draw(curves)
+    across = min(len(drawn), MOST_PANELS[columns])
+    rows = -(-len(drawn) // across)
     figure, axes = plt.subplots(
         rows,
-        columns,
-        figsize=(plots.COLUMN, 2.4 if len(curves) == 1 else 0.95 * rows + 0.9),
+        across,
+        figsize=(WIDTHS[columns], AROUND + _height(len(drawn), rows)),
         layout="constrained",
         sharex=True,
         sharey=True,
         squeeze=False,
     )
-    colours = dict(zip(sorted({seed for seeds in curves.values() for seed in seeds}), plots.PALETTE, strict=False))
-    single = len({seed for seeds in curves.values() for seed in seeds}) <= MOST_SEEDS
-    for axis, (name, seeds) in zip(axes.flat, curves.items(), strict=False):
-        for seed, curve in sorted(seeds.items()) if single else ():
-            heights = [100 * accuracy for accuracy in curve["accuracy"]]
-            (line,) = axis.plot(curve["step"], heights, color=colours[seed], lw=0.8, label=f"seed {seed}")
-            plots.hover(line, f"{name}, seed {seed}: {heights[-1]:.2f} % at step {curve['step'][-1]:,}")
-        if not single:
+    seeds_of_all = sorted({seed for seeds in drawn.values() for seed in seeds})
+    for axis, (name, seeds) in zip(axes.flat, drawn.items(), strict=False):
+        if len(seeds_of_all) <= MOST_SEEDS:
+            _draw_seeds(axis, name, seeds, seeds_of_all)
+        else:
             steps = [step for curve in seeds.values() for step in (*curve["step"], math.nan)]
             heights = [100 * accuracy for curve in seeds.values() for accuracy in (*curve["accuracy"], math.nan)]
-            axis.plot(steps, heights, color=plots.PALETTE[0], alpha=0.5, lw=0.5, label=f"{len(seeds)} seeds")
-        plots.majority_line(axis, majority_rate, of=plots.OF_TEST)
-        shown = plots.short_name(name, letters=LETTERS if columns > 1 else 3 * LETTERS)
-        axis.set_title(shown, fontsize=6 if columns > 1 else 7, pad=2)
-    for axis in axes.flat[len(curves) :]:
-        axis.set_visible(False)
-    for column in axes.T:
-        lowest = [axis for axis in column if axis.get_visible()][-1]
-        lowest.xaxis.set_tick_params(labelbottom=True)
-        lowest.set_xlabel("step")
-    axes[0, 0].xaxis.set_major_locator(plt.MaxNLocator(3 if columns > 1 else 6))
+            axis.plot(steps, heights, color=PALETTE[0], alpha=0.5, lw=0.5, label=f"{len(seeds)} seeds")
+        plots.majority_line(axis, majority_rate)
+        axis.set_title(figure_names.short_name(name, letters=int(LETTERS_OF_INCH * WIDTHS[columns] / across)))
+    axes[0, 0].xaxis.set_major_locator(plots.round_numbers(3 if across > 1 else 6))
     figure.supylabel("dev accuracy (%)")
-    plots.write_title(figure, title)
-    drawn = axes.flat[: len(curves)]
-    plots.legend_below(figure, drawn, columns=3, order=lambda label: (not label.startswith("seed"), natural(label)))
-    return plots.save_figure(figure, path)
+    for axis in axes[-1]:
+        axis.set_xlabel("step")
+    empty = axes.flat[len(drawn) :]
+    for axis in empty:
+        axis.axis("off")
+    _legend(figure, [*axes.flat[: len(drawn)]], [*empty], across)
+    _label_lowest(figure, axes)
+    caption = figure_names.caption_of(
+        title,
+        "Dev accuracy of each seed against the training step.",
+        f"Dotted: the majority class of the test split, {100 * majority_rate:.1f} %.",
+    )
+    return figure_style.save_figure(figure, path, caption=caption, left_out=left_out)
+
+
+def _height(panels: int, rows: int) -> float:
+    if panels == 1:
+        return LONE_PANEL
+    return PANEL_OF_ONE_ROW if rows == 1 else PANEL * rows
+
+
+def _draw_seeds(axis: Axes, name: str, seeds: Mapping[int, DevCurve], seeds_of_all: list[int]) -> None:
+    for seed, curve in sorted(seeds.items()):
+        place = seeds_of_all.index(seed)
+        heights = [100 * accuracy for accuracy in curve["accuracy"]]
+        (line,) = axis.plot(
+            curve["step"],
+            heights,
+            color=PALETTE[place],
+            ls=DASHES[place % len(DASHES)],
+            lw=0.9,
+            label=f"seed {seed}",
+        )
+        hover(line, f"{name}, seed {seed}: {heights[-1]:.2f} % at step {curve['step'][-1]:,}")
+
+
+def _legend(figure: Figure, drawn: Sequence[Axes], empty: Sequence[Axes], width_in_panels: int) -> None:
+    """Put one legend where panels are empty, or else below all."""
+    named = {label: line for axis in drawn for line, label in zip(*axis.get_legend_handles_labels(), strict=True)}
+    labels = sorted(named, key=_seeds_first)
+    lines = [named[label] for label in labels]
+    across = -(-len(labels) // MOST_LINES)
+    room = 72 * figure.get_figwidth() * len(empty) / width_in_panels
+    if room >= across * figure_names.width_in_legend(labels):
+        legend = empty[0].legend(lines, labels, loc="lower left", ncols=across, handlelength=figure_names.HANDLE)
+        legend.set_in_layout(False)
+    else:
+        figure_names.legend_below(figure, drawn, order=_seeds_first)
+
+
+def _seeds_first(label: str) -> tuple[bool, Any]:
+    return not label.startswith("seed"), natural(label)
+
+
+def _label_lowest(figure: Figure, axes: np.ndarray) -> None:
+    """Write the steps below the lowest panel of each column, where others have a row more; the layout stays."""
+    engine = figure.get_layout_engine()
+    assert engine is not None
+    engine.set(rect=(0, 0, 0.99, 1))  # type: ignore[call-arg]  # the last step reaches beyond its axis
+    figure.draw_without_rendering()
+    figure.set_layout_engine("none")
+    for column in axes.T:
+        lowest = [axis for axis in column if axis.axison][-1]
+        lowest.xaxis.set_tick_params(labelbottom=True)

@@ -1,70 +1,145 @@
-"""Heat map of a table: the accuracy of each method on each task, in colours that also differ in grey."""
+"""Heat map of a table: the accuracy of each method on each task, and how far that is above chance."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.collections import QuadMesh
+from matplotlib.colors import LinearSegmentedColormap
+from matplotlib.figure import Figure
+from matplotlib.text import Text
 
 from lra.tables.cells import Row
-from lra.terminal import plots
+from lra.tables.comparison import seeds_of_rows
+from lra.tables.statistics.significance import Pair, significant_pairs
+from lra.terminal import figure_names, figure_style
 from lra.terminal.display_names import TASK, display_name
+from lra.terminal.figure_file import Drawn
+from lra.terminal.figure_style import INK, QUIET, WIDTHS, hover
 
-ROW_HEIGHT, HEAD_HEIGHT = 0.155, 0.5  # in inches
-DARK = 0.55  # of the colour map, below which text is white
+ROW_HEIGHT, HEAD_HEIGHTS = 0.175, {1: 0.75, 2: 0.45}  # in inches, by the number of columns
+GAP = 0.35  # between the cells and the mean or chance, in cells
+DARK = 0.48  # brightness of a colour below which text on it is white
+BRIGHTNESS = (0.2126, 0.7152, 0.0722)  # parts of red, green and blue
+STEPS = 20  # of the colours: of 5 % each
+COLOURS = LinearSegmentedColormap.from_list("white to dark blue", ("#ffffff", "#c6dbef", "#4a90c4", "#08306b"), N=STEPS)
+NAME_LETTERS = 26
 
 
-@plots.for_a_column
+@figure_style.for_a_paper
 def plot_heat_map(
-    rows: Sequence[Row], path: Path, *, tasks: Sequence[str], chance: Mapping[str, float], title: str
-) -> Path:
+    rows: Sequence[Row],
+    path: Path,
+    *,
+    tasks: Sequence[str],
+    chance: Mapping[str, float],
+    title: str,
+    columns: int = 2,
+) -> Drawn:
     """Draw the accuracies, in percent, into a file: a line for each method, the best on average first.
 
-    The average, of the tasks that all rows have, orders the rows alone. A field within one standard error of the test
-    of what the most frequent class gives, or below, is in brackets; the last line has what that class gives.
+    The average, of the tasks that all rows have, orders the rows and stands at the right. Colours go, for each task,
+    from what the most frequent class gives to 100 %. An accuracy within one standard error of the test of that chance,
+    or below, is in brackets; a bold one is not significantly below the best of its task, by the rule of all tables. The
+    last line has chance itself.
 
     Args:
         rows: the methods; a field of a missing cell is empty.
         path: a PNG; PDF and SVG go beside it.
         tasks: the columns.
         chance: what the most frequent class alone gives on the test part of each task, in [0, 1].
-        title: what is shown, in a line.
+        title: what is shown, for the caption.
+        columns: one or two columns of a paper; in one there is room for neither the average nor the scale of colours.
     """
     common = [task for task in tasks if all(row.cells[task] is not None for row in rows)]
-    ordered = sorted(rows, key=lambda row: -sum(cell.central_value for t in common if (cell := row.cells[t])))
-    accuracies = np.full((len(ordered), len(tasks)), np.nan)
+    means = {row.name: _mean(row, common) for row in rows}
+    ordered = sorted(rows, key=lambda row: -means[row.name])
     figure, axis = plt.subplots(
-        figsize=(plots.COLUMN, ROW_HEIGHT * (len(ordered) + 1) + HEAD_HEIGHT), layout="constrained"
+        figsize=(WIDTHS[columns], ROW_HEIGHT * (len(ordered) + 1 + GAP) + HEAD_HEIGHTS[columns]), layout="constrained"
     )
-    colours = plt.get_cmap("cividis")
+    has_means = len(common) > 1 and columns > 1
+    shares = np.full((len(ordered), len(tasks)), np.nan)
+    leading = {task: _not_below_the_best(rows, task) for task in tasks}
     for y, row in enumerate(ordered):
         for x, task in enumerate(tasks):
             cell = row.cells[task]
             if cell is None:
                 continue
-            accuracies[y, x] = cell.central_value
-            at_chance = cell.central_value <= 100 * chance[task] + cell.noise
-            shown = f"{cell.central_value:.0f}"
-            text = axis.text(
-                x,
-                y,
-                f"({shown})" if at_chance else shown,
-                ha="center",
-                va="center",
-                color="white" if cell.central_value < 100 * DARK else plots.INK,
-            )
-            plots.hover(text, f"{row.name} on {task}: {cell}")
-    axis.imshow(accuracies, cmap=colours, vmin=0, vmax=100, aspect="auto")
+            accuracy, least = cell.central_value, 100 * chance[task]
+            share = shares[y, x] = min(max((accuracy - least) / (100 - least), 0.0), 1.0)
+            shown = f"({accuracy:.0f})" if accuracy <= least + cell.noise else f"{accuracy:.0f}"
+            text = _write(axis, x, y, shown, "white" if _is_dark(share) else INK)
+            text.set_fontweight("bold" if row.name in leading[task] else "normal")
+            hover(text, f"{row.name} on {task}: {cell}")
+        if has_means:
+            _write(axis, len(tasks) + GAP, y, f"{means[row.name]:.0f}", INK)
+    edges = (np.arange(len(tasks) + 1) - 0.5, np.arange(len(ordered) + 1) - 0.5)
+    cells = axis.pcolormesh(*edges, np.ma.masked_invalid(shares), cmap=COLOURS, vmin=0, vmax=1, ec="white", lw=1)
     for x, task in enumerate(tasks):
-        axis.text(x, len(ordered), f"{100 * chance[task]:.0f}", ha="center", va="center", color=plots.QUIET)
-    axis.set_ylim(len(ordered) + 0.5, -0.5)
-    names = [plots.short_name(row.name, letters=22) for row in ordered]
-    axis.set_yticks(range(len(ordered) + 1), [*names, "majority class"])
-    axis.set_xticks(range(len(tasks)), [display_name(task, of=TASK).replace(" ", "\n") for task in tasks])
+        _write(axis, x, len(ordered) + GAP, f"{100 * chance[task]:.0f}", QUIET)
+    heads = [display_name(task, of=TASK).replace(" ", "\n") for task in tasks]
+    places: list[float] = [*range(len(tasks))]
+    if has_means:
+        heads.append("Mean" if common == list(tasks) else f"Mean\nof {len(common)}")
+        places.append(len(tasks) + GAP)
+    names = [figure_names.short_name(row.name, letters=NAME_LETTERS) for row in ordered]
+    axis.set_yticks([*range(len(ordered)), len(ordered) + GAP], [*names, "majority class"])
+    axis.set_xticks(places, heads, rotation=90 if columns == 1 else 0)
+    axis.set_xlim(-0.5, places[-1] + 0.5)
+    axis.set_ylim(len(ordered) + GAP + 0.5, -0.5)
+    _without_frame(axis)
+    if columns > 1:
+        _colour_bar(figure, axis, cells)
+    caption = figure_names.caption_of(title, *_sentences(leading, len(common) > 1))
+    return figure_style.save_figure(figure, path, caption=caption)
+
+
+def _mean(row: Row, tasks: Sequence[str]) -> float:
+    values = [cell.central_value for task in tasks if (cell := row.cells[task]) is not None]
+    return sum(values) / len(values) if values else 0.0
+
+
+def _not_below_the_best(rows: Sequence[Row], task: str) -> set[str]:
+    """Name the rows that are not significantly below the best of those whose seeds can be compared; none of one row."""
+    seeds = seeds_of_rows({row.name: cell for row in rows if (cell := row.cells[task]) is not None})
+    if len(seeds) < 2:
+        return set()
+    pairs = significant_pairs(seeds)
+    best = max(seeds, key=lambda name: sum(seeds[name]) / len(seeds[name]))
+    return {name for name in seeds if Pair(best, name) not in pairs}
+
+
+def _write(axis: Axes, x: float, y: float, text: str, colour: str) -> Text:
+    return axis.text(x, y, text, ha="center", va="center_baseline", color=colour)
+
+
+def _is_dark(share: float) -> bool:
+    """Whether the colour of a cell is so dark that text on it is white."""
+    return float(np.dot(COLOURS(share)[:3], BRIGHTNESS)) < DARK
+
+
+def _colour_bar(figure: Figure, axis: Axes, cells: QuadMesh) -> None:
+    bar = figure.colorbar(cells, ax=axis, shrink=0.45, aspect=22, pad=0.015, anchor=(0, 1), panchor=(1, 1))
+    bar.set_ticks([0, 1], labels=["chance", "100 %"])
+    bar.ax.tick_params(length=0)
+    bar.outline.set_linewidth(0.4)
+
+
+def _without_frame(axis: Axes) -> None:
     axis.tick_params(length=0)
     axis.xaxis.tick_top()
     axis.grid(visible=False)
     for side in axis.spines.values():
         side.set_visible(False)
-    plots.write_title(figure, title)
-    return plots.save_figure(figure, path)
+
+
+def _sentences(leading: Mapping[str, set[str]], has_mean: bool) -> list[str]:
+    sentences = ["Test accuracy in %: mean over the seeds, or median where only some converged."]
+    sentences.append("Colour: from the majority class of the task (white) to 100 %; in brackets: no more than chance.")
+    if any(leading.values()):
+        sentences.append("Bold: not significantly below the best of the column, over three seeds or more.")
+    if has_mean:
+        sentences.append("Methods are in the order of their mean.")
+    return sentences

@@ -1,7 +1,7 @@
 """Show tables and figures on a terminal, in a file, or in W&B."""
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,12 +19,13 @@ from lra.tables.grid.other_records import all_there, left_out
 from lra.tables.grid.run_set import RunSet
 from lra.tables.notes_on_runs import provenance_notes, task_title
 from lra.terminal.console import make_console, out_path
-from lra.terminal.fit_table import print_prose, print_text_table
+from lra.terminal.figure_file import Drawn, typed_figure
+from lra.terminal.fit_table import print_figure, print_prose, print_text_table
 from lra.terminal.text_table import TextTable
 from lra.types import UserError
 
 MOST_NOTES = 3  # of notes=short
-Draw = Callable[[Path], Path]
+Draw = Callable[[Path], Drawn]
 MakeTable = Callable[[str, list[Record], str], tuple[TextTable, dict[str, Draw]]]
 
 
@@ -70,12 +71,17 @@ def write_task_tables(run_set: RunSet, console: Console, kind: str, make_table: 
     if format_of(run_set) == "csv":  # one table, with one header
         (first, _), *_ = tables.values()
         whole = replace(first, numbers=[cell for table, _ in tables.values() for cell in table.numbers])
-        write_table(run_set, console, kind, whole, [])
+        figures = [
+            drawn
+            for task, (_, drawings) in tables.items()
+            for drawn in draw(run_set, task, drawings, several_tasks=len(tables) > 1)[0]
+        ]
+        write_table(run_set, console, kind, whole, figures)
         return
     for index, (task, (table, drawings)) in enumerate(tables.items()):
         if index and format_of(run_set) == "terminal":
             console.print()
-        figures, undrawn = draw(run_set, task, drawings)
+        figures, undrawn = draw(run_set, task, drawings, several_tasks=len(tables) > 1)
         table = table.with_warnings(*no_record_notes(run_set), *run_set.unfinished_notes(task, by_task[task]))
         table = table.with_notes(*provenance_notes(by_task[task])).with_warnings(*left_out_notes(run_set), *undrawn)
         written = write_table(run_set, console, f"{kind}-{task}", table, figures, above=written)
@@ -119,26 +125,37 @@ def left_out_notes(run_set: RunSet) -> list[str]:
     return [*run_set.problems, *(other.note for other in others)]
 
 
-def draw(run_set: RunSet, task: str, drawings: dict[str, Draw]) -> tuple[list[Path], list[str]]:
-    """Draw the figures when the table goes to a terminal or W&B; return their files, and a note for each that is not.
+def draw(
+    run_set: RunSet, task: str, drawings: dict[str, Draw], *, several_tasks: bool = False
+) -> tuple[list[Drawn], list[str]]:
+    """Draw the figures; return them, and a note for each that is not drawn.
 
-    A part of a published file has none: it would replace the figure of all records, which is published too.
+    They are drawn where `figure=` says, or, when the table goes to a terminal or W&B, in the run group's folder. A part
+    of a published file has none there: it would replace the figure of all records, which is published too.
     """
-    if run_set.options.format not in ("terminal", "wandb") or not drawings:
-        return [], []
-    if run_set.shows_a_part and run_set.group.suffix == PUBLISHED:
-        return [], [f"no figure of a part of {run_set.group.name}: it would replace that of all its records"]
-    figures: list[Path] = []
+    typed = run_set.options.figure
+    if not drawings or (typed is None and run_set.options.format not in ("terminal", "wandb")):
+        return [], [] if typed is None else [f"no figure of {task}: there is nothing to draw"]
+    if typed is None and run_set.shows_a_part and run_set.group.suffix == PUBLISHED:
+        line = f"no figure of a part of {run_set.group.name}: it would replace that of all its records"
+        return [], [f"{line}; figure=FILE draws it elsewhere"]
+    figures: list[Drawn] = []
     notes = []
-    for name, draw in drawings.items():
+    for name, draw_into in drawings.items():
         path = group_file(run_set.group, f"{name}-{task}.png")
+        if typed is not None:
+            of_several = task if several_tasks else ""
+            path = typed_figure(typed, is_first=name == next(iter(drawings)), name=name, task=of_several)
         try:
             path.parent.mkdir(parents=True, exist_ok=True)  # of the project's records it is in the folder of runs
-            figures.append(draw(path))
+            drawn = draw_into(path)
         except OSError as error:
             if error.errno not in NOT_WRITABLE:
                 raise
-            notes.append(f"no figure {name}-{task}: {path.parent} cannot be written")
+            notes.append(f"no figure {path.stem}: {path.parent} cannot be written")
+            continue
+        figures.append(drawn)
+        notes += drawn.left_out
     return figures, notes
 
 
@@ -151,7 +168,7 @@ def format_of(run_set: RunSet) -> str:
 
 
 def write_table(
-    run_set: RunSet, console: Console, name: str, table: TextTable, figures: list[Path], *, above: str = ""
+    run_set: RunSet, console: Console, name: str, table: TextTable, figures: Sequence[Drawn], *, above: str = ""
 ) -> str:
     """Write a table and its notes in the format of `format=`, to the terminal or to the file `out=`; list the figures.
 
@@ -176,12 +193,13 @@ def write_table(
         above += ("\n" if above else "") + table.to_text(form)
         replace_text(out_path(out), above, shared=True)
         console.print(f"written: {visible(str(out))}")
-    for figure in figures:
-        console.print(f"figure   {visible(str(figure))} (.pdf and .svg beside it)")
+    is_free = form == "terminal" or out is not None  # else standard output is the table
+    for drawn in figures:
+        print_figure(console if is_free else make_console(stderr=True), drawn)
     return above
 
 
-def _log_to_wandb(run_set: RunSet, console: Console, name: str, table: TextTable, figures: list[Path]) -> None:
+def _log_to_wandb(run_set: RunSet, console: Console, name: str, table: TextTable, figures: Sequence[Drawn]) -> None:
     """Log the table and the figures to W&B, in a W&B run of their own in the run group."""
     from lra.from_config.machine_and_loggers import wandb_run
 
@@ -196,4 +214,7 @@ def _log_to_wandb(run_set: RunSet, console: Console, name: str, table: TextTable
         import wandb
 
         logged = wandb.Table(columns=list(table.columns), data=list(table.rows))
-        run.log({name: logged, **{f"figures/{figure.stem}": wandb.Image(str(figure)) for figure in figures}})
+        images = {
+            f"figures/{drawn.path.stem}": wandb.Image(str(drawn.path), caption=drawn.caption) for drawn in figures
+        }
+        run.log({name: logged, **images})

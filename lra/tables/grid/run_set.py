@@ -29,6 +29,7 @@ from lra.tables.grid.cell import METHOD, Cell, make_cells, run_of, space_of, wit
 from lra.tables.grid.space import Space
 from lra.tables.grid.tuned import TUNED, make_tuned_cells
 from lra.terminal.console import check_out, make_console, work_progress
+from lra.terminal.figure_file import check_figure
 from lra.types import UserError
 
 ACTIONS = ("plan", "run", "show")
@@ -310,9 +311,13 @@ def _check_options(full_verb: str, options: DictConfig) -> None:
     check_config(options, verb)
     check_choice("format", options.format, FORMATS)
     check_out(options.out, "table.md")
+    check_figure(options.figure)
     if options.format == "wandb" and options.out is not None:
         line = "format=wandb writes a W&B run and no file; leave out= or format=wandb out"
         raise UserError(line, kind="no_effect", key="out")
+    if options.format == "wandb" and options.figure is not None:
+        line = "format=wandb logs the figures to a W&B run; leave figure= or format=wandb out"
+        raise UserError(line, kind="no_effect", key="figure")
     check_choice("reference", options.get("reference", "paper"), REFERENCES)
 
 

@@ -12,7 +12,7 @@ from lra.tables.notes_on_runs import protocol_steps_and_size, provenance_notes
 from lra.tables.report.curve_panels import curve_panels
 from lra.tables.report.sentences import sentences_of_task
 from lra.tables.report.task_results import TaskResults
-from lra.terminal.html_page import Part, Section, svg
+from lra.terminal.html_page import PageFigure, Part, Section, page_figure
 from lra.terminal.text_table import TextTable
 
 
@@ -35,17 +35,19 @@ def task_part(results: TaskResults) -> Part:
     majority_rate = records[0]["outcome"]["majority_rate"]
     conditions = protocol_steps_and_size(records)
     tables: list[TextTable] = []
-    figures: dict[str, str] = {}
+    figures: dict[str, PageFigure] = {}
     if len(results.compared) > 1:
         tables.append(comparison_table(records, results.compared, title=f"Side by side: {conditions}"))
         draw = partial(plot_pareto, results.compared, title=task, majority_rate=majority_rate)
-        figures["accuracy against time"] = svg(draw)
+        figures["accuracy against time"] = page_figure(draw)
     for swept in SWEEPS.values():
         points = sweep_points(records, swept)
         numbers = {point.number for point in points if point.number is not None}
         if len(numbers) > 1:  # a sweep, not variants with the same number
             tables.append(sweep_table(points, swept, title=f"{swept.name.capitalize()}: {conditions}"))
-            figures[swept.name] = svg(partial(plot_sweep, points, swept, title=task, majority_rate=majority_rate))
+            figures[swept.name] = page_figure(
+                partial(plot_sweep, points, swept, title=task, majority_rate=majority_rate)
+            )
     panels = curve_panels(dev_curves(records), majority_rate=majority_rate)
     notes = provenance_notes(records)
     with_notes = [table.without_empty_columns().with_notes(*notes) for table in tables]

@@ -9,6 +9,7 @@
   lra compare show notes=all                                        with every note; else at most three
   lra compare show task=listops run_group=table flops=true          also at equal FLOPs, counted now: a minute
   lra compare show format=csv out=compare.csv
+  lra compare show run_group=published/short_table size=short figure=mine.pdf figure_columns=1
 
 The first attention is the baseline. Every other one is shown with its difference from the baseline and two 95 %
 intervals: over seeds (from three seeds on) and over test examples (bootstrap). The verdict over seeds is "significant",
@@ -19,7 +20,8 @@ the test set". Where only some seeds converged, the table shows the seeds and no
 best dev accuracy within the time of the fastest row's whole training. `plan` says how many seeds a difference of one
 point would need (80 % power), from the spread of the records below the folder of runs. Two figures go into the run
 group's folder, each as PNG, PDF and SVG: accuracy against time with the Pareto front, and the dev accuracy of every
-seed against the step. Notes name the runs that are not finished, and the convergence step of each seed.
+seed against the step. With figure=mine.pdf they are mine.pdf and mine-curves.pdf instead, also of a part of published
+records. Notes name the runs that are not finished, and the convergence step of each seed.
 """
 
 from collections.abc import Sequence
@@ -37,7 +39,7 @@ from lra.settings.method import mixer_settings
 from lra.tables.comparison import baseline_row, comparison_table, contenders
 from lra.tables.dev_curves import convergence_notes, dev_curves
 from lra.tables.figures.comparison import plot_pareto
-from lra.tables.figures.dev_curves import plot_curves
+from lra.tables.figures.dev_curves import curves_to_draw, plot_curves
 from lra.tables.grid.output import Draw, plan_run_or_show, write_task_tables
 from lra.tables.grid.own_search import search_first
 from lra.tables.grid.run_set import RunSet, read_run_set
@@ -81,9 +83,13 @@ def show(run_set: RunSet, console: Console) -> None:
         if not compared:
             return table, {}
         rate, curves = records[0]["outcome"]["majority_rate"], dev_curves(records)
-        drawings: dict[str, Draw] = {"compare": partial(plot_pareto, compared, title=title, majority_rate=rate)}
-        if curves:
-            drawings["curves"] = partial(plot_curves, curves, title=title, majority_rate=rate)
+        how = {"title": title, "majority_rate": rate, "columns": run_set.options.figure_columns}
+        drawings: dict[str, Draw] = {"compare": partial(plot_pareto, compared, asked=run_set.typed_methods(), **how)}
+        lines, single = curves_to_draw(curves)
+        if lines:
+            drawings["curves"] = partial(plot_curves, curves, **how)
+        else:
+            table = table.with_notes(*single)
         table = replace(table, sentences=result_sentences(compared))
         return table.with_details(*convergence_notes(records)), drawings
 

@@ -26,7 +26,7 @@ from rich.console import Console
 
 from lra.runs.schema import Record
 from lra.tables.attention_sweep import SWEEPS, SweptNumber, sweep_points, sweep_table
-from lra.tables.figures.attention_sweep import plot_sweep
+from lra.tables.figures.attention_sweep import plot_sweep, swept_numbers
 from lra.tables.grid.output import Draw, plan_run_or_show, write_task_tables
 from lra.tables.grid.run_set import RunSet, read_run_set
 from lra.terminal.text_table import TextTable
@@ -57,9 +57,10 @@ def show(swept: SweptNumber, run_set: RunSet, console: Console) -> None:
     def make(_task: str, records: list[Record], title: str) -> tuple[TextTable, dict[str, Draw]]:
         points = sweep_points(records, swept)
         table = sweep_table(points, swept, title=title)
-        if not points:
-            return table, {}
-        rate = records[0]["outcome"]["majority_rate"]
-        return table, {swept.name: partial(plot_sweep, points, swept, title=title, majority_rate=rate)}
+        if len(swept_numbers(points)) < 2:
+            return table.with_notes(f"no figure: it needs two numbers of {swept.head} or more") if points else table, {}
+        rate, columns = records[0]["outcome"]["majority_rate"], run_set.options.figure_columns
+        draw = partial(plot_sweep, points, swept, title=title, majority_rate=rate, columns=columns)
+        return table, {swept.name: draw}
 
     write_task_tables(run_set, console, swept.name, make)

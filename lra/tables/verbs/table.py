@@ -15,6 +15,7 @@
   lra table run sweep=probes attention=mine  one method on them: a quarter of an hour
   lra table plan protocol=s4                 S4's table: S4D and attentions in its encoder (conf/sweep/s4_table.yaml)
   lra table show run_group=published         from published records; also the path of a folder or file of records
+  lra table show figure=table.pdf            a heat map of methods and tasks; also .png or .svg, figure_columns=1
   lra table run size=tiny recipe.steps=4     a trial of all cells, in minutes
 
   sweep=paper_table    the cells: 5 tasks × 5 attentions × 3 seeds (conf/sweep/paper_table.yaml)
@@ -38,6 +39,7 @@ from lra.runs.schema import Record
 from lra.tables.accuracy_table import accuracy_table
 from lra.tables.cells import make_rows
 from lra.tables.grid.output import (
+    Draw,
     draw,
     left_out_notes,
     no_record_notes,
@@ -49,6 +51,7 @@ from lra.tables.grid.own_search import search_first
 from lra.tables.grid.run_set import RunSet, read_run_set
 from lra.tables.notes_on_runs import protocol_steps_and_size
 from lra.terminal.console import make_console
+from lra.terminal.figure_file import Drawn
 
 SUBCOMMANDS = ("plan", "run", "show")
 
@@ -60,22 +63,25 @@ def main(arguments: Sequence[str]) -> None:
 
 
 def show(run_set: RunSet, console: Console) -> None:
-    """Print the table of the group's records; of probes draw a heat map too."""
+    """Print the table of the group's records; draw a heat map of probes, or of any tasks where `figure=` says."""
     records = run_set.records()
     if says_what_is_there(run_set, console):
         return
     table = accuracy_table(records, reference=run_set.options.reference, listed_tasks=run_set.tasks())
     of_probes = [record for record in records if probe_named(record["identity"]["task"])]
-    figures, undrawn = draw(run_set, "probes", {"heat_map": partial(_heat_map, of_probes)} if of_probes else {})
+    drawings: dict[str, Draw] = {}
+    if of_probes or (records and run_set.options.figure is not None):
+        drawings["heat_map"] = partial(_heat_map, of_probes or records, run_set.options.figure_columns)
+    figures, undrawn = draw(run_set, "probes" if of_probes else "tasks", drawings)
     table = table.with_warnings(*no_record_notes(run_set), *left_out_notes(run_set), *undrawn)
     write_table(run_set, console, "table", table, figures)
 
 
-def _heat_map(records: list[Record], path: Path) -> Path:
+def _heat_map(records: list[Record], columns: int, path: Path) -> Drawn:
     from lra.tables.figures.heat_map import plot_heat_map  # slow: it imports matplotlib
 
     chance = {record["identity"]["task"]: record["outcome"]["majority_rate"] for record in records}
     tasks = in_benchmark_order(chance)
     rows = make_rows(records, reference="paper", tasks=tasks)
-    title = f"Test accuracy (%), {protocol_steps_and_size(records)}"
-    return plot_heat_map(rows, path, tasks=tasks, chance=chance, title=title)
+    title = f"Methods and tasks, {protocol_steps_and_size(records)}"
+    return plot_heat_map(rows, path, tasks=tasks, chance=chance, title=title, columns=columns)

@@ -34,12 +34,14 @@ from lra.tables.grid.run_set import RunSet, read_run_set
 from lra.tables.grid.tuned import searches_of
 from lra.tables.statistics.estimators import CONFIDENCE
 from lra.tables.tuning import Search, expected_best, expected_best_lower_bounds, tuning_table
-from lra.terminal import plots
+from lra.terminal import figure_names, figure_style, plots
+from lra.terminal.figure_file import Drawn
 from lra.terminal.text_table import TextTable
 
 SUBCOMMANDS = ("plan", "run", "show")
 
 HEIGHT = 2.6  # of the figure, in inches
+MOST_MARKERS = 5  # on a line
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -49,40 +51,60 @@ def main(arguments: Sequence[str]) -> None:
 
 def show(run_set: RunSet, console: Console) -> None:
     """Print the best configuration of each method for every task, and draw the expected best."""
-    space = run_set.space()
+    space, columns = run_set.space(), run_set.options.figure_columns
 
     def make(task: str, records: list[Record], title: str) -> tuple[TextTable, dict[str, Draw]]:
         searches = searches_of([cell for cell in run_set.cells if cell.choice("task") == task], records)
         head = method_column(records)
         table = tuning_table(searches, title=title, head=head, seed=space.seed, space=space.hash)
         begun = [search for search in searches if search.trials]
-        return table, {"tune": partial(plot_tuning, begun, title=title)} if begun else {}
+        return table, {"tune": partial(plot_tuning, begun, title=title, columns=columns)} if begun else {}
 
     write_task_tables(run_set, console, "tune", make)
 
 
-@plots.for_a_column
-def plot_tuning(searches: Sequence[Search], path: Path, *, title: str) -> Path:
-    """Draw the expected best of n trials of each method, and its lower bound, into a file; one trial is a point."""
-    figure, axis = plt.subplots(figsize=(plots.COLUMN, HEIGHT), layout="constrained")
-    colours = plots.colours_of([search.method for search in searches])
+@figure_style.for_a_paper
+def plot_tuning(searches: Sequence[Search], path: Path, *, title: str, columns: int = 2) -> Drawn:
+    """Draw the expected best of n trials of each method, and its lower bound, into a file; one trial is a point.
+
+    Of more than eight methods, exact attention and the best ones have a name. The names stand at the ends of the lines,
+    or in a legend.
+    """
+    figure, axis = plt.subplots(figsize=(figure_style.WIDTHS[columns], HEIGHT), layout="constrained")
+    methods = [search.method for search in searches]
+    by_accuracy = sorted(searches, key=lambda search: -expected_best(search.accuracies)[-1])
+    named = figure_names.choose_named(
+        methods, first=figure_names.exact_first(methods), best=[search.method for search in by_accuracy]
+    )
+    looks = figure_style.looks_of(named)
     ends = []
-    for search in searches:
-        heights, colour = 100 * expected_best(search.accuracies), colours[search.method]
-        bounds = 100 * expected_best_lower_bounds(search.accuracies)
+    for place, search in enumerate(searches):
+        look = looks.get(search.method, figure_style.NO_NAME)
+        heights, bounds = (
+            100 * best for best in (expected_best(search.accuracies), expected_best_lower_bounds(search.accuracies))
+        )
         numbers = list(range(1, len(heights) + 1))
-        (line,) = axis.plot(numbers, heights, color=colour, marker="." if len(numbers) == 1 else "")
+        name = figure_names.short_name(search.method) if search.method in named else ""
+        apart = max(1, len(numbers) // MOST_MARKERS)
+        every = (place % apart, apart)  # so that the markers of lines that lie on each other do not
+        (line,) = axis.plot(numbers, heights, **look.of_line, markevery=every, label=name)
         least = f"at least {bounds[-1]:.2f} % with {100 * CONFIDENCE:.0f} % confidence"
-        plots.hover(line, f"{search.method}: {heights[-1]:.2f} % after {numbers[-1]} trials, {least}")
-        axis.fill_between(numbers, bounds, heights, color=colour, alpha=0.12, lw=0)
-        ends.append(plots.Label(numbers[-1], heights[-1], plots.short_name(search.method), colour))
-    axis.xaxis.set_major_locator(plt.MaxNLocator(integer=True))
+        figure_style.hover(line, f"{search.method}: {heights[-1]:.2f} % after {numbers[-1]} trials, {least}")
+        if name:
+            axis.fill_between(numbers, bounds, heights, color=look.colour, alpha=0.1, lw=0)
+            ends.append(figure_names.Label(numbers[-1], heights[-1], name, look.colour))
+    axis.xaxis.set_major_locator(plt.MaxNLocator(integer=True, steps=[1, 2, 5, 10]))
+    axis.yaxis.set_major_locator(plots.round_numbers(6))
     axis.set_xlabel("number of trials")
     axis.set_ylabel("expected best dev accuracy (%)")
+    if not figure_names.label_ends(axis, ends):
+        figure_names.legend_below(figure, [axis])
     failed = sum(len(search.failed) for search in searches)
-    counted = f"{failed} failed trials have 0 %" if failed else ""
-    bound = f"{100 * CONFIDENCE:.0f} % lower bound"
-    shown = f"expected maximum (Dodge et al. 2019); shaded: down to its {bound}, of each n alone"
-    plots.write_title(figure, title, shown, counted)
-    plots.label_ends(figure, {axis: ends})
-    return plots.save_figure(figure, path)
+    caption = figure_names.caption_of(
+        title,
+        "Expected maximum of n trials (Dodge et al. 2019).",
+        f"Shaded: down to its {100 * CONFIDENCE:.0f} % lower bound, of each n alone.",
+        f"{failed} failed trials have 0 %." if failed else "",
+        figure_names.grey_sentence([method for method in methods if method not in named]),
+    )
+    return figure_style.save_figure(figure, path, caption=caption)

@@ -11,9 +11,17 @@ from lra.base.signals import Stopped
 from lra.base.text import visible
 from lra.runs.versions import git_commit, versions
 from lra.terminal.console import make_console, out_path, work_progress
-from lra.terminal.fit_table import print_text_table
+from lra.terminal.fit_table import print_figure, print_text_table
 from lra.tools.bench.bench_overrides import methods_to_measure, parse_overrides
-from lra.tools.bench.record import BenchRecord, BenchSettings, begin_record, read_bench, record_path, write_bench
+from lra.tools.bench.record import (
+    BenchRecord,
+    BenchSettings,
+    begin_record,
+    lengths_of,
+    read_bench,
+    record_path,
+    write_bench,
+)
 from lra.tools.bench.tables import bench_markdown, bench_tables, csv_table
 from lra.types import UserError
 
@@ -124,7 +132,10 @@ def measure_missing(
 
 
 def show_bench(record: BenchRecord, path: Path, cfg: DictConfig, console: Console) -> None:
-    """Print the lengths that were asked for, or write them to `out=`; draw the figure of what was measured now."""
+    """Print the lengths that were asked for, or write them to `out=`; draw the figure of what was measured now.
+
+    With `figure=` that of a record that is only shown is drawn, too.
+    """
     asked: BenchRecord = {**record, "cells": [cell for cell in record["cells"] if cell["length"] in cfg.n]}
     text_format = cfg.format
     if cfg.out is not None and text_format == "terminal":
@@ -137,12 +148,22 @@ def show_bench(record: BenchRecord, path: Path, cfg: DictConfig, console: Consol
         text = csv_table(asked).to_csv() if text_format == "csv" else bench_markdown(asked)
         if cfg.out is None:
             print(text, end="")
+            if cfg.figure is not None:
+                _draw(asked, path, cfg, make_console(stderr=True))
             return
         replace_text(out_path(cfg.out), text)
         console.print(f"written: {visible(str(cfg.out))}")
     console.print(f"record   {visible(str(path))}")
-    if cfg.show is None:
-        from lra.tools.bench.plot import plot_bench
+    if cfg.show is None or cfg.figure is not None:
+        _draw(asked, path, cfg, console)
 
-        figure = plot_bench(asked, path.with_suffix(".png"))
-        console.print(f"figure   {visible(str(figure))} (.pdf and .svg beside it)")
+
+def _draw(asked: BenchRecord, path: Path, cfg: DictConfig, console: Console) -> None:
+    """Draw the figure where `figure=` says, or beside the record; of a single length there is none."""
+    if len(lengths_of(asked)) < 2:
+        console.print("no figure: it needs two lengths or more")
+        return
+    from lra.tools.bench.plot import plot_bench
+
+    file = path.with_suffix(".png") if cfg.figure is None else out_path(cfg.figure)
+    print_figure(console, plot_bench(asked, file, columns=cfg.figure_columns))

@@ -17,6 +17,7 @@ from lra.settings.overrides import check_overrides
 from lra.settings.several_values import combined, mixers_beside_attentions, options_in, spell_out_all, varied_and_fixed
 from lra.settings.unknown_option import unknown_flag, unknown_option
 from lra.terminal.console import check_out
+from lra.terminal.figure_file import check_figure
 from lra.types import UserError
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
 BENCH_CONFIG = "bench_attention"
 METHOD_GROUPS = (ATTENTION, "mixer", "protocol")  # their overrides choose the methods
-READ_BY_SHOW = ("paths", "show", "n", "format", "out")
+READ_BY_SHOW = ("paths", "show", "n", "format", "out", "figure", "figure_columns")
 MOST_LENGTH = 2**24
 BENCH_FORMATS = ("terminal", "markdown", "csv")
 OF_TABLE_1 = ("attention=nystrom", "attention.num_landmarks=32")  # of the paper, in addition to the default settings
@@ -68,6 +69,7 @@ def parse_overrides(overrides: Sequence[str]) -> tuple[DictConfig, list[str]]:
     if str(cfg.packed).lower() == "true" and cfg.device != "cpu":
         raise UserError("packed=true is for device=cpu, as in the encoder; type packed=auto")
     check_out(cfg.out, "bench.md")
+    check_figure(cfg.figure)
     without_effect = [*of_methods, *(override for override in of_bench if group(override) not in READ_BY_SHOW)]
     if cfg.show is not None and without_effect:
         raise UserError(

@@ -25,7 +25,7 @@ from lra.tools.diagnosis.swap import Variants
 from lra.types import Batch, UserError
 
 SEED = 0  # of the sample of dev examples
-READ_WITH_RUN = ("run", "seed", "to", "examples", "sequences", "logger", "paths", "check")
+READ_WITH_RUN = ("run", "seed", "to", "figures", "examples", "sequences", "logger", "paths", "check")
 READ_OF_TRAINER = ("trainer.threads", "trainer=cpu")
 OF_TRAINING = ("recipe", "compile", "callbacks", "debug", "force", "finished", "predictions")
 

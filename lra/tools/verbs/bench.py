@@ -24,6 +24,7 @@ lra bench attention attention=nystrom attention.num_landmarks=32,64 n=1024,4096
 lra bench attention mixer=s4d,gated backward=false threads=1
 lra bench attention format=markdown out=bench.md   the layout of the paper's Table 1
 lra bench attention show=runs/published/bench_attention.json n=2048   a record, without measuring
+lra bench attention show=runs/published/bench_attention.json figure=bench.pdf   its figure; figure_columns=1: narrower
 lra bench attention against=pypi n=1024,4096       compared with other packages; needs: pip install -e '.[peers]'
 
 The word `attention` asks for each method alone: attentions without projections, mixers with theirs. At each length
@@ -38,7 +39,8 @@ allocator, on a CPU by the profiler's list of allocations. What does not fit int
 cell_seconds=60, is a cell that says so. The record and a figure go to runs/bench; Ctrl-C keeps the lengths that are
 finished, and the same command goes on from there. against=pypi first compares the outputs where both compute the same.
 Options: n, batch, heads, head_dim, backward, dtype, device=cuda, threads, packed, repeats, cell_seconds, show, force,
-format (terminal, markdown, csv), out; attention=, mixer=, their options and protocol= as for lra train.
+format (terminal, markdown, csv), out, figure, figure_columns; attention=, mixer=, their options and protocol= as for
+lra train.
 """
 
 from collections.abc import Sequence

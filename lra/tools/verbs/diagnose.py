@@ -3,6 +3,7 @@
   lra diagnose run=a1b9200f                                  the run whose settings have this hash (lra show runs)
   lra diagnose run=a1b9200f seed=0                           where several seeds have these settings
   lra diagnose run=a1b9200f seed=0 examples=200 to=diagnosis
+  lra diagnose run=a1b9200f seed=0 figures=figures           its figures too, each as PNG, PDF and SVG
   lra diagnose run=a1b9200f seed=0 logger=wandb
   lra diagnose task=listops attention=nystrom size=tiny      a fresh model, without accuracies
 
@@ -34,12 +35,12 @@ from lra.settings.method import method_name
 from lra.settings.run_folder import store_dir
 from lra.settings.wandb_arguments import names_of_training, wandb_arguments
 from lra.settings.wandb_mode import logs_to_wandb
-from lra.terminal.console import make_console, work_progress
-from lra.terminal.fit_table import print_prose, print_text_table
+from lra.terminal.console import check_writable, make_console, work_progress
+from lra.terminal.fit_table import print_figure, print_prose, print_text_table
 from lra.terminal.text_table import TextTable
 from lra.tools.diagnosis.matrices import LayerInputs, attentions, layer_inputs
 from lra.tools.diagnosis.measure import MatrixPair, measure_layer
-from lra.tools.diagnosis.page import MOST_HEADS, write_diagnosis_page
+from lra.tools.diagnosis.page import MOST_HEADS, drawings, write_diagnosis_page
 from lra.tools.diagnosis.schema import DIAGNOSIS_VERSION, Diagnosis, DiagnosisSubject, Head, write_diagnosis
 from lra.tools.diagnosis.sentences import HEAD_COLUMNS, all_heads, answer, heads_table, swaps_table
 from lra.tools.diagnosis.subject import (
@@ -63,9 +64,9 @@ def run(cfg: DictConfig) -> None:
     check_effect(overrides, of_a_run=cfg.run is not None)
     if cfg.examples < 1:
         raise UserError(f"examples={cfg.examples}, but accuracies need some; type for example examples=1000")
-    to = None if cfg.to is None else Path(cfg.to).expanduser()
-    if to is not None and to.exists() and not to.is_dir():
-        raise UserError(f"to={cfg.to} is a file; type a folder, for example to=diagnosis")
+    to, figures = _typed_folder(cfg, "to"), _typed_folder(cfg, "figures")
+    if figures is not None:
+        check_writable(figures, cfg.figures, "figures")
     prepare_machine(Machine(accelerator="cpu", threads=cfg.trainer.threads))  # not those that trained a run
     console = make_console()
     seed = cfg.seed if any(override.startswith("seed=") for override in overrides) else None
@@ -83,6 +84,10 @@ def run(cfg: DictConfig) -> None:
     diagnosis["answer"] = answer(diagnosis)
     write_diagnosis(folder / DIAGNOSIS, diagnosis)
     page = write_diagnosis_page(folder / DIAGNOSIS_PAGE, diagnosis, pairs)
+    if figures is not None:
+        figures.mkdir(parents=True, exist_ok=True)
+        for name, draw in drawings(diagnosis, pairs).items():
+            print_figure(console, draw(figures / f"diagnosis-{name}.png"))
     tables = {"heads": heads_table(diagnosis)}
     if diagnosis["swaps"]:
         tables["swaps"] = swaps_table(diagnosis)
@@ -95,6 +100,16 @@ def run(cfg: DictConfig) -> None:
         console.print(f"{visible(str(path))}  {size_text(path.stat().st_size)}")
     if logs_to_wandb(cfg):
         log_to_wandb(cfg, wandb_names(subject.cfg), diagnosis, tables, folder, console)
+
+
+def _typed_folder(cfg: DictConfig, key: str) -> Path | None:
+    """Read the option that names a folder; None where it is not typed."""
+    if cfg[key] is None:
+        return None
+    folder = Path(cfg[key]).expanduser()
+    if folder.exists() and not folder.is_dir():
+        raise UserError(f"{key}={cfg[key]} is a file; type a folder, for example {key}=diagnosis")
+    return folder
 
 
 def diagnosis_of(

@@ -44,4 +44,4 @@ def test_what_is_no_record_is_refused_in_one_line(tmp_path, content, said):
 @pytest.mark.slow
 @pytest.mark.parametrize("suffix, start", [(".png", b"\x89PNG"), (".svg", b"<?xml")])
 def test_the_figure_is_drawn(tmp_path, suffix, start):
-    assert plot_bench(RECORD, tmp_path / f"figure{suffix}").read_bytes().startswith(start)
+    assert plot_bench(RECORD, tmp_path / f"figure{suffix}").path.read_bytes().startswith(start)
