@@ -11,8 +11,8 @@ from markupsafe import Markup
 
 from lra.runs.schema import DevCurve
 from lra.terminal.display_names import display_name
-from lra.terminal.html_page import breakable
 from lra.terminal.figure_style import PALETTE
+from lra.terminal.html_page import breakable
 
 WIDTH, HEIGHT = 400, 150  # of a panel's lines, in units of its SVG; places are whole numbers
 LEFT, ABOVE, BELOW = 48, 8, 24  # room for the numbers of the axes
