@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-slow test-hf check numbers figures notebook errors golden docs hooks format clean
+.PHONY: help setup demo test test-slow test-hf check numbers figures pictures notebook errors golden docs hooks format clean
 
 help:  ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -47,6 +47,9 @@ numbers: setup  ## Write the numbers of the documents from the published records
 
 figures: setup  ## Draw every figure of the documents into figures/, for a paper: PNG (300 dpi), PDF and SVG
 	$(BIN)/python -m docs.blocks.figures figures
+
+pictures: setup  ## Make the pictures of a terminal and of a report in the documents; the latter needs Chromium
+	$(BIN)/python -m docs.pictures
 
 notebook: setup  ## Run the notebook of the documents, and store its outputs in it
 	$(BIN)/python -m docs.notebook
