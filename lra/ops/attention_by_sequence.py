@@ -18,6 +18,7 @@ from torch.nn.functional import scaled_dot_product_attention
 from lra.ops.dropout_masks import MOST_ENTRIES, DropoutMasks
 from lra.ops.first_order import first_order, without_autocast
 from lra.ops.packing import Packing, mix_by_sequence
+from lra.ops.private_torch import softmax_backward
 
 BLOCK_ENTRIES = MOST_ENTRIES  # attention weights of a block, over all heads: 2 MiB in float32
 
@@ -82,7 +83,7 @@ class _DropoutAttention(torch.autograd.Function):
                 weights = _softmax_weights(queries, k)
                 keep = masks.keep(number, weights)
                 grad_v += torch.bmm((weights * keep).mT, grad)
-                grad_scores = _softmax_backward(torch.bmm(grad, v.mT).mul_(keep), weights)
+                grad_scores = softmax_backward(torch.bmm(grad, v.mT).mul_(keep), weights)
                 torch.bmm(grad_scores, _scaled(k), out=grad_q[:, block])
                 grad_k += torch.bmm(grad_scores.mT, queries)
                 number += 1
@@ -113,9 +114,3 @@ def _softmax_weights(q: Tensor, k: Tensor) -> Tensor:
     """Compute softmax(q kᵀ) for each head."""
     scores = torch.bmm(q, k.mT)
     return torch.softmax(scores, -1, out=scores)
-
-
-def _softmax_backward(grad: Tensor, weights: Tensor) -> Tensor:
-    """Compute the gradient of the scores; overwrites `grad`."""
-    grad_scores: Tensor = torch.ops.aten._softmax_backward_data.out(grad, weights, -1, weights.dtype, grad_input=grad)
-    return grad_scores

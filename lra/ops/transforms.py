@@ -5,19 +5,19 @@ from contextlib import contextmanager
 
 import torch
 from torch import Tensor
-from torch.autograd import forward_ad
 
+from lra.ops import private_torch
 from lra.types import UserError
 
 
 def in_forward_mode() -> bool:
     """Tell whether derivatives may be computed in forward mode (jvp, dual numbers)."""
-    return not torch.compiler.is_compiling() and forward_ad._current_level >= 0
+    return not torch.compiler.is_compiling() and private_torch.forward_mode_level() >= 0
 
 
 def in_torch_func() -> bool:
     """Tell whether code is transformed (vmap, grad, jvp); our own `torch.autograd.Function`s know none of it."""
-    return in_forward_mode() or (not torch.compiler.is_compiling() and torch._C._are_functorch_transforms_active())
+    return in_forward_mode() or (not torch.compiler.is_compiling() and private_torch.is_transformed())
 
 
 def runs_plainly() -> bool:
@@ -43,7 +43,7 @@ def known_length(length: int) -> int:
 @contextmanager
 def untransformed() -> Iterator[None]:
     """Compute what `torch.func` does not transform."""
-    with torch._C._DisableFuncTorch():
+    with private_torch.out_of_transformations():
         yield
 
 

@@ -16,9 +16,8 @@ from torch.nn.functional import scaled_dot_product_attention
 
 from lra.ops.first_order import first_order, without_autocast
 from lra.ops.packing import Packing
+from lra.ops.private_torch import fused_attention, fused_attention_backward
 
-fused_attention = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu
-fused_attention_backward = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu_backward
 Views = Sequence[Tensor]
 
 

@@ -17,7 +17,7 @@ from torch.nn.functional import embedding_bag
 
 from lra.ops.first_order import first_order, without_autocast
 from lra.ops.hashed_chunks import PADDING, SELF, unit_keys
-from lra.packed.attention import fused_attention, fused_attention_backward
+from lra.ops.private_torch import fused_attention, fused_attention_backward
 
 
 class HashedChunks:

@@ -6,16 +6,14 @@ from contextlib import contextmanager, redirect_stderr
 from io import StringIO
 from pathlib import Path
 
-from hydra._internal.hydra import Hydra
-from hydra._internal.utils import create_config_search_path, get_args_parser
 from hydra.core.global_hydra import GlobalHydra
 from hydra.core.hydra_config import HydraConfig
-from hydra.core.utils import configure_log
 from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 
 from lra.base.files import delete_with_empty_parents
 from lra.settings.compose import CONF, load_config
+from lra.settings.private_hydra import application, flags_parser
 from lra.settings.unknown_option import unknown_flag
 from lra.types import UserError
 
@@ -46,14 +44,12 @@ def run_composed(
     composed = load_config(verb, overrides, with_hydra=True)
     if composed.hydra.mode is RunMode.MULTIRUN:  # of a sweep's file
         return False
-    application = _Composed.create_main_hydra2(verb, create_config_search_path(str(CONF)))
-    assert isinstance(application, _Composed)
-    application.composed = composed
+    hydra = application(verb, CONF, composed)
     try:
         if prints_only:
-            application.show_cfg(verb, list(overrides), arguments.cfg, arguments.package, arguments.resolve)
+            hydra.show_cfg(verb, list(overrides), arguments.cfg, arguments.package, arguments.resolve)
         else:
-            application.run(verb, run, list(overrides))
+            hydra.run(verb, run, list(overrides))
     finally:
         GlobalHydra.instance().clear()
     return True
@@ -89,27 +85,10 @@ def read_flags(flags: Sequence[str], verb: str) -> Namespace:
     said = StringIO()
     try:
         with redirect_stderr(said):
-            return get_args_parser().parse_args(list(flags))
+            return flags_parser().parse_args(list(flags))
     except SystemExit as end:
         if not end.code:  # such as --version
             raise
         problem = said.getvalue().strip().rpartition("error: ")[2]
         first = next((index for index, flag in enumerate(flags) if flag.startswith("--")), 0)
         raise unknown_flag(flags[first:], verb, problem, load_config(verb)) from None
-
-
-class _Composed(Hydra):
-    composed: DictConfig
-
-    def compose_config(
-        self,
-        config_name: str | None,
-        overrides: list[str],
-        run_mode: RunMode,
-        with_log_configuration: bool = False,
-        from_shell: bool = True,
-        validate_sweep_overrides: bool = True,
-    ) -> DictConfig:
-        if with_log_configuration:
-            configure_log(self.composed.hydra.hydra_logging, self.composed.hydra.verbose)
-        return self.composed

@@ -5,7 +5,6 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from pathlib import Path
 
 from hydra import compose, initialize_config_dir
-from hydra._internal.config_loader_impl import ConfigLoaderImpl
 from hydra.core.config_search_path import ConfigSearchPath
 from hydra.core.global_hydra import GlobalHydra
 from hydra.core.override_parser.overrides_parser import OverridesParser
@@ -23,6 +22,7 @@ from lra.base.paths import (
     runs_dir,
     users_conf_files,
 )
+from lra.settings.private_hydra import set_values
 from lra.settings.protocol_files import model_name, options_name, recipe_name, short_options_name
 from lra.settings.run_folder import run_dir
 from lra.settings.wandb_mode import wandb_mode
@@ -74,7 +74,7 @@ def load_config(name: str, overrides: Sequence[str] = (), *, with_hydra: bool = 
     values = [each for each in parsed if not _needs_composing(each, groups)]
     cfg = _compose(name, _in_one_order(each for each in parsed if each not in values), with_hydra, files)
     cfg = cfg.copy()
-    ConfigLoaderImpl._apply_overrides_to_config(values, cfg)
+    set_values(cfg, values)
     if with_hydra:
         cfg.hydra.overrides.task.extend([each.input_line for each in values])
     return cfg

@@ -11,6 +11,7 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedCo
 from torch.optim import Optimizer
 
 from lra.base.text import as_duration
+from lra.training import private_lightning
 from lra.training.memory import peak_memory_bytes
 from lra.types import Batch
 
@@ -80,7 +81,7 @@ class Telemetry(Callback):
     ) -> None:
         """Count tokens and steps, and log if it is time."""
         self._tokens += batch.tokens.numel() * trainer.world_size
-        if trainer.fit_loop._should_accumulate():
+        if private_lightning.is_accumulating(trainer):
             return
         self._steps += 1
         step = trainer.global_step
@@ -155,7 +156,7 @@ class RunProgress(Callback):
 
     def on_train_batch_end(self, trainer: pl.Trainer, *_: object) -> None:
         """Advance the bar, or print a line if it is time."""
-        if trainer.fit_loop._should_accumulate():
+        if private_lightning.is_accumulating(trainer):
             return
         step = trainer.global_step
         self._speed.end_step(step, self.telemetry.clock.seconds())

@@ -22,6 +22,7 @@ from typing_extensions import TypedDict  # pydantic needs it before Python 3.12
 
 from lra.base.files import sha256
 from lra.runs.files import BEST, LAST
+from lra.training import private_lightning
 from lra.training.checkpoints import NEXT_BEST, BestDevPass, checkpoint_errors, read_checkpoint
 from lra.training.memory import peak_memory_bytes, reset_peak_memory
 from lra.training.ranks import gather, rank_in_group
@@ -98,12 +99,12 @@ class ResumePoint(Checkpoint):
 
     def on_train_batch_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule, *_: object) -> None:
         """Save if it is time or if `max_steps` ends the run here; make Lightning run a dev pass after the last step."""
-        if trainer.fit_loop._should_accumulate():
+        if private_lightning.is_accumulating(trainer):
             return
         step = trainer.global_step
         asks = trainer.world_size == 1 or step % self.ask_every == 0
         if asks and _time_is_up(trainer):
-            trainer.fit_loop.epoch_loop.max_steps = step
+            private_lightning.end_at(trainer, step)
         if step == self.steps:
             trainer.should_stop = True  # makes Lightning run a dev pass, even if eval_every does not divide steps
         elif step % self.eval_every != 0:
@@ -164,7 +165,7 @@ def _save_weights(trainer: pl.Trainer, path: Path) -> None:
 
     Lightning's `save_checkpoint(weights_only=True)` does not ask the callbacks.
     """
-    checkpoint = trainer._checkpoint_connector.dump_checkpoint(weights_only=True)
+    checkpoint = private_lightning.checkpoint_of_weights(trainer)
     keys = list(checkpoint)
     for callback in trainer.callbacks:  # type: ignore[attr-defined]
         callback.on_save_checkpoint(trainer, trainer.lightning_module, checkpoint)

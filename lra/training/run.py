@@ -13,6 +13,7 @@ from pytorch_lightning.loggers.logger import Logger
 from rich.console import Console
 
 from lra.runs.files import LAST
+from lra.training import private_lightning
 from lra.training.checkpoints import best_dev_pass, best_of, checkpoint_errors, read_checkpoint, read_matching_weights
 from lra.training.machine import Machine
 from lra.training.machine_load import MachineLoad
@@ -141,20 +142,15 @@ def fit(
 
 def _check_what_is_restored(trainer: pl.Trainer, path: Path) -> None:
     """Let Lightning word any trouble with the checkpoint at `path`, and refuse one that lacks an optimizer's state."""
-    connector = trainer._checkpoint_connector
-    restore_modules, restore_training = connector._restore_modules_and_callbacks, connector.restore_training_state
 
-    def restore_training_state() -> None:
-        restore_training()
-        restored = connector._loaded_checkpoint
+    def check(restored: dict[str, Any]) -> None:
         for key, needed in (("optimizer_states", trainer.optimizers), ("lr_schedulers", trainer.lr_scheduler_configs)):
-            if restored and len(restored[key]) != len(needed):  # Lightning would go on with those that are there
+            if len(restored[key]) != len(needed):  # Lightning would go on with those that are there
                 raise ValueError(f"it has {len(restored[key])} {key}, not {len(needed)}")
-        if restored and restored["global_step"] != trainer.global_step:
+        if restored["global_step"] != trainer.global_step:
             raise ValueError(f"its loops are at step {trainer.global_step}, not {restored['global_step']}")
 
-    connector._restore_modules_and_callbacks = checkpoint_errors(path)(restore_modules)  # type: ignore[method-assign]
-    connector.restore_training_state = checkpoint_errors(path)(restore_training_state)  # type: ignore[method-assign]
+    private_lightning.around_restoring(trainer, checkpoint_errors(path), check)
 
 
 def test(

@@ -15,6 +15,7 @@ from pytorch_lightning.strategies import DDPStrategy, Strategy
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 
 from lra.base.files import replace_bytes
+from lra.training import private_lightning
 from lra.training.checkpoints import read_checkpoint
 from lra.training.machine import Machine, lightning_precision, prepare_machine
 from lra.training.memory import is_glibc, resident_bytes, return_freed_memory_beyond
@@ -67,9 +68,8 @@ def make_trainer(
         raise UserError(f"Lightning's Trainer does not take {typed}: {' '.join(str(error).split())}") from error
     # `lra.base.signals` handles signals. Lightning's handlers would answer SIGTERM with a collective call, which waits
     # for processes that have ended, and SLURM's signals with a checkpoint in the middle of a step.
-    trainer._signal_connector.register_signal_handlers = lambda: None  # type: ignore[method-assign]
     # And several processes would ask each other before every batch, through the device, whether one had a SIGTERM.
-    trainer.fit_loop.epoch_loop._broadcast_sigterm_tensor = lambda: None  # type: ignore[method-assign]
+    private_lightning.leave_signals_alone(trainer)
     return trainer
 
 

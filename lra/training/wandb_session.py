@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import re
 import sys
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -34,23 +33,12 @@ def session_settings() -> wandb.Settings:
     """
     import wandb
 
-    _read_no_current_folder()
+    from lra.training import private_wandb  # imports wandb, which is slow
+
+    private_wandb.read_no_current_folder()
     check_environment()
     # Without `silent`, W&B prints where it found a key.
     return wandb.setup(settings=wandb.Settings(silent=True)).settings
-
-
-@cache
-def _read_no_current_folder() -> None:
-    """Make W&B read the user's own file alone."""
-    import wandb
-    from wandb.sdk.lib.settings_file import SettingsFiles
-
-    def read_own(self: wandb.Settings) -> SettingsFiles:
-        own = Path(self.settings_system) if self.settings_system else None
-        return SettingsFiles(global_settings=own, local_settings=Path(os.devnull))
-
-    wandb.Settings.read_system_settings = read_own  # type: ignore[method-assign]  # before its first call in a process
 
 
 def warn_of_current_folder() -> None:

@@ -10,9 +10,8 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch._ops import OpOverload
-from torch.utils._python_dispatch import TorchDispatchMode
 
+from lra.ops.private_torch import OpOverload, TorchDispatchMode
 from lra.training.cost.counting import median_seconds
 
 Product = tuple[int, int, int, int]  # N products of [I, K] with [K, J]: (N, I, K, J)

@@ -9,23 +9,19 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch._ops import OpOverload
-from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import tree_leaves
 from torch.utils.flop_counter import FlopCounterMode
+
+from lra.ops import private_torch
+from lra.ops.private_torch import OpOverload, TorchDispatchMode, tree_leaves
 
 ATEN = torch.ops.aten
 # FLOPs that torch's counter leaves out: in-place matrix products, fused attention on a CPU, Fourier transforms.
 UNCOUNTED = {
     ATEN.addmm_: lambda out, a, b, **_: 2 * a[0] * a[1] * b[1],
     ATEN.baddbmm_: lambda out, a, b, **_: 2 * a[0] * a[1] * a[2] * b[2],
-    ATEN._scaled_dot_product_flash_attention_for_cpu: lambda q, k, *_, **__: _attention_flops(q, k, products=2),
-    ATEN._scaled_dot_product_flash_attention_for_cpu_backward: lambda grad, q, k, *_, **__: _attention_flops(
-        q, k, products=5
-    ),
-    ATEN._fft_r2c: lambda x, dims, *_, **__: _fft_flops(x, dims),
-    ATEN._fft_c2c: lambda x, dims, *_, **__: 2 * _fft_flops(x, dims),
-    ATEN._fft_c2r: lambda x, dims, _, length, **__: _fft_flops(x, dims, last=length),
+    private_torch.fused_attention: lambda q, k, *_, **__: _attention_flops(q, k, products=2),
+    private_torch.fused_attention_backward: lambda grad, q, k, *_, **__: _attention_flops(q, k, products=5),
+    **private_torch.fourier_flops(lambda *shapes, **last: _fft_flops(*shapes, **last)),
 }
 
 WITHOUT_WORK = {"empty", "empty_like", "empty_strided", "new_empty", "_unsafe_view"}  # they allocate or view
