@@ -35,6 +35,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "jobs": front.jobs,
     "standing": front.standing,
     "methods": front.methods,
+    "method-costs": front.method_costs,
     "method-options": front.method_options,
     "machines-differ": front.machines_differ,
     "citable": citable.benchmark,

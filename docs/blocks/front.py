@@ -3,7 +3,9 @@
 import contextlib
 import io
 import re
+import statistics
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +13,12 @@ from rich.console import Console
 
 from docs.blocks.citable import commits_of
 from docs.blocks.markdown import ends, joined, prose, some_columns, table
-from docs.blocks.published import cells, measurements, records
+from docs.blocks.published import ROOT, cells, measurements, records
 from docs.blocks.short_seconds import largest_difference
 from lra.base.paths import DESCRIPTION, NO_OPTION_KEYS
-from lra.base.text import MISSING, number
+from lra.base.text import MISSING, for_markdown, number
 from lra.runs.files import METRICS
-from lra.runs.published_numbers import PAPER, TASKS
+from lra.runs.published_numbers import PAPER, TASKS, TOLERANCE_POINTS
 from lra.runs.schema import Record
 from lra.verbs.show_choices import METHODS, choices
 from lra.verbs.train_summary import DEV_ACCURACY, print_summary
@@ -25,18 +27,20 @@ FIRST_LINES = 4  # of the demo's output: the rest has its dev accuracies, and wh
 PRINTED_WIDTH = 90  # letters of a code block of the site at 1,400 pixels
 
 SOURCE = re.compile(r"(?P<authors>.+), (?P<venue>[^,]+ \d{4}), arXiv (?P<paper>\d+\.\d+)")
+REMARK = re.compile(r"(?P<key>\w+): .*?\s+# (?P<remark>.+)")
 JOBS = (  # of each: the command, the columns that are shown, and what it is with a legend
     (
         "sweep landmarks show run_group=published/short_landmarks.jsonl size=short task=pathfinder",
         ("landmarks", "accuracy (%)", "s/step", "attention"),
-        "*exact*: attention without landmarks. *s/step*: seconds of a training step. *attention*:"
-        " relative error of the trained model's attention matrix.",
+        "*accuracy*: mean ± standard deviation (seeds), or median [lowest, highest] where some seeds did not converge."
+        " *exact*: attention without landmarks; at this length it is the fastest. *s/step*: seconds of a training step."
+        " *attention*: relative error of the trained model's attention matrix.",
     ),
     (
         "compare show run_group=published/short_table.jsonl size=short task=image attention=nystrom,full mixer=s4d",
         ("method", "accuracy (%)", "Δ over seeds", "verdict"),
-        "*Δ*: difference from the first row in points, with a 95 % interval. *5"
-        " would*: five seeds of each row would find such a difference with a probability of 80 %.",
+        "*Δ*: difference from the first row in points, with a 95 % interval; bold: the highest. *5 would*: if the true"
+        " difference is as large as the measured one, five seeds of each row find it with a probability of 80 %.",
     ),
 )
 
@@ -44,13 +48,21 @@ JOBS = (  # of each: the command, the columns that are shown, and what it is wit
 def promise() -> str:
     """What the project is for, with what exact attention has reached."""
     full = cells(records("listops"))["full"]
+    published = [file for file in _all_methods().values() if file.get("source", "ablation").split()[0] != "ablation"]
+    controls = len(_all_methods()) - len(published)
     return prose(
-        "`lra` tells you what an efficient attention can do, and how sure that is: it trains"
-        f" {len(_all_methods())} methods in one encoder, on the Long Range Arena and on small probes, and compares them"
-        " with seeds, intervals and a verdict. It follows the released code of the Nyströmformer paper (Xiong et al.,"
-        f" AAAI 2021): with full attention the paper has {number(PAPER['full']['listops'])} % on ListOps, and `lra`"
-        f" {full} %."
+        f"`lra` puts attentions side by side in one encoder: {len(published)} published methods, {controls} controls,"
+        " and yours. It trains them on the Long Range Arena and on small generated [probes](docs/probes.md), and says"
+        " with seeds and intervals what differs, and what so many seeds cannot tell. It follows the code of the"
+        " Nyströmformer paper (Xiong et al., AAAI 2021): with exact attention the paper has"
+        f" {number(PAPER['full']['listops'])} % on ListOps, `lra` {mean_in_words(full.accuracies)}."
     )
+
+
+def mean_in_words(accuracies: Sequence[float]) -> str:
+    """`36.77 ± 0.16 % over 3 seeds`."""
+    spread = f"{number(statistics.mean(accuracies))} ± {number(statistics.stdev(accuracies))} %"
+    return f"{spread} over {len(accuracies)} seeds"
 
 
 def _demo_output(record: Record) -> str:
@@ -100,24 +112,32 @@ def jobs() -> str:
 
 
 def standing() -> str:
-    """The cells of the paper's table that have been run at full size."""
+    """The cells of the paper's table that have been run at full size, and how near the paper they are."""
     every = records("listops")
     of_task = {task: [each for each in every if each["identity"]["task"] == task] for task in TASKS}
-    rows = []
+    rows, near = [], 0
     for task, members in of_task.items():
         for name, cell in cells(members).items():
             seeds = [each for each in members if each["identity"]["attention"] == name]
             hours = ends((each["cost"]["train_seconds"] / 3600 for each in seeds), ".1f")
-            rows.append((task, f"`{name}`", str(cell), number(PAPER[name][task]), hours, commits_of(seeds)))
+            assert cell.reference is not None, f"{name} on {task}"
+            near += bool(cell.inside)
+            difference = f"{number(cell.mean - cell.reference, sign=True)}, {'within' if cell.inside else 'outside'}"
+            converged = f"{cell.converged} of {cell.count}"
+            paper = number(cell.reference)
+            rows.append((f"`{name}`", str(cell), paper, difference, converged, hours, commits_of(seeds)))
     number_of_cells = sum(len(tasks) for tasks in PAPER.values())
     processors = filter(None, {each["provenance"]["versions"].get("processor") for each in every})
     devices = {each["cost"]["device"] for each in every}
+    majority = number(100 * every[0]["outcome"]["majority_rate"], 0)
     said = prose(
-        f"**{len(rows)} of the table's {number_of_cells} cells, all on ListOps.** Test accuracy in percent: mean ±"
-        " standard deviation (seeds), or median [lowest, highest] where some seeds did not converge. Hours: of a run,"
-        f" on {joined(sorted(devices))}, {joined(sorted(processors))}, partly beside other work."
+        f"**{len(rows)} of the table's {number_of_cells} cells, all on ListOps; {near} of them within"
+        f" {TOLERANCE_POINTS['listops']:.0f} points of the paper.** Test accuracy in percent, as above; the difference"
+        f" is of the mean. A run that did not *converge* stayed near the majority class ({majority} %), and so did the"
+        f" paper's Performer and Reformer. Hours of a run on {joined(sorted(devices))}, {joined(sorted(processors))},"
+        " beside other work."
     )
-    columns = ("task", "attention", "here", "paper", "hours", "commits")
+    columns = ("attention", "here", "paper", "difference", "converged", "hours", "commits")
     return f"{said}\n\n{table(columns, rows)}"
 
 
@@ -132,17 +152,38 @@ def methods() -> str:
     return table(("year", "model", "paper", "code"), sorted(rows, key=lambda row: (row[0] == MISSING, row[0], row[1])))
 
 
+def method_costs() -> str:
+    """Each attention and mixer: its name, its paper, its cost."""
+    rows = [
+        (f"`{group}={name}`", file["display"], _paper(file), file["cost"])
+        for (group, name), file in _all_methods().items()
+    ]
+    return table(("override", "method", "paper", "cost in the length L"), rows)
+
+
 def method_options() -> str:
-    """Each attention and mixer: its name, its paper, its cost, its options."""
-    of_all = _all_methods()
-    options = {key: ", ".join(f"`{option}`" for option in _options(key[0], file)) for key, file in of_all.items()}
-    owners = {listed: name for (_, name), listed in options.items()}
-    rows = []
-    for (group, name), file in of_all.items():
-        listed = options[group, name] or MISSING
-        own = listed if owners[options[group, name]] == name or listed == MISSING else f"those of `{owners[listed]}`"
-        rows.append((f"`{group}={name}`", file["display"], _paper(file), file["cost"], own))
-    return table(("override", "method", "paper", "cost in the length L", "options"), rows)
+    """The options of each method that has some, with their defaults and the remarks of its file."""
+    parts = []
+    for (group, name), file in _all_methods().items():
+        path = ROOT / "conf" / group / f"{name}.yaml"
+        written, remarks = path.read_text(), _remarks(path)
+        own = [option for option in _options(group, file) if f"\n{option}: " in written]
+        if own:
+            other = "; its other options are those of `nystrom`" if "defaults:\n  - nystrom" in written else ""
+            rows = [(f"`{group}.{option}`", _default(file[option]), remarks.get(option, MISSING)) for option in own]
+            heading = f"**{file['display']}**, `{group}={name}`{other}"
+            parts += [heading, table(("option", "default", "what it is"), rows)]
+    return "\n\n".join(parts)
+
+
+def _default(value: object) -> str:
+    return f"`{'null' if value is None else str(value).lower() if isinstance(value, bool) else value}`"
+
+
+def _remarks(path: Path) -> dict[str, str]:
+    """The remark behind each value of a YAML file, as Markdown."""
+    found = (REMARK.match(line) for line in path.read_text().splitlines())
+    return {line["key"]: for_markdown(line["remark"]) for line in found if line}
 
 
 def _all_methods() -> dict[tuple[str, str], dict[str, Any]]:

@@ -292,8 +292,8 @@ def _notes(compared: list[Contender]) -> list[str]:
         return []
     return [
         f"{cell_note(contender.cell for contender in compared)}.",
-        f"Δ: difference from the first row in points [95 % interval]. Verdict: over the seeds ({LEAST_SEEDS_FOR_T} or"
-        f" more), at 5 % for all rows together. {WOULD}.",
+        "Δ: difference from the first row in points [95 % interval of these two rows alone]."
+        f" Verdict: over the seeds ({LEAST_SEEDS_FOR_T} or more), at 5 % for all rows together. {WOULD}.",
     ]
 
 

@@ -84,6 +84,10 @@ BEFORE = (
     (r"^lra prepare task=text source=my.tar.gz force=true$", "lra prepare task=text size=tiny"),
     (r"^lra tune show", "lra tune run budget=1"),
     (r"^lra table show sweep=probes", "lra table run sweep=probes"),
+    (
+        r"^lra compare show task=image attention=nystrom,average.*",
+        "lra compare run task=image attention=nystrom,average",
+    ),
 )
 
 # What ends with one line instead, and what this line says.
@@ -103,6 +107,7 @@ SLOW = (
     r"^lra tune(?! show)",
     r"^lra examine",
     r"^lra table show sweep=probes",
+    r"^lra compare show task=image attention=nystrom,average",
     r"^lra sweep (landmarks|window)(?! show)",
     r"^lra train (-m|trainer=ddp|sweep=)",
     r"^lra bench",

@@ -56,3 +56,18 @@ def test_methods_are_ordered_and_chance_and_the_leading_ones_are_marked(tmp_path
     assert "Bold" in made.caption
     titles = [node.text for node in ElementTree.parse(made.path).iter("{http://www.w3.org/2000/svg}title")]
     assert any(re.match("nystrom on text: 91", title or "") for title in titles)
+
+
+def test_a_median_of_seeds_of_which_some_converged_is_in_italics(tmp_path, drawn):  # noqa: F811
+    accuracies = {"nystrom": (0.60, 0.61, 0.62), "full": (0.17, 0.60, 0.61)}
+    records = [
+        make_record("listops", method, seed, accuracy=accuracy)
+        for method, of_seeds in accuracies.items()
+        for seed, accuracy in enumerate(of_seeds)
+    ]
+    rows = make_rows(records, reference="paper", tasks=("listops",))
+    made = plot_heat_map(rows, tmp_path / "a.svg", tasks=("listops",), chance=CHANCE, title="table", columns=1)
+    styles = {text.get_text(): text.get_fontstyle() for text in drawn[-1].axes[0].texts}
+    assert styles == {"61": "normal", "60": "italic", "17": "normal"}
+    assert "Italics" in made.caption
+    assert "Italics" not in heat_map(tmp_path / "b.svg").caption

@@ -42,8 +42,8 @@ def plot_heat_map(
 
     The average, of the tasks that all rows have, orders the rows and stands at the right. Colours go, for each task,
     from what the most frequent class gives to 100 %. An accuracy within one standard error of the test of that chance,
-    or below, is in brackets; a bold one is not significantly below the best of its task, by the rule of all tables. The
-    last line has chance itself.
+    or below, is in brackets; a bold one is not significantly below the best of its task, by the rule of all tables; one
+    in italics is the median of seeds of which only some converged. The last line has chance itself.
 
     Args:
         rows: the methods; a field of a missing cell is empty.
@@ -72,6 +72,7 @@ def plot_heat_map(
             shown = f"({accuracy:.0f})" if accuracy <= least + cell.noise else f"{accuracy:.0f}"
             text = _write(axis, x, y, shown, "white" if _is_dark(share) else INK)
             text.set_fontweight("bold" if row.name in leading[task] else "normal")
+            text.set_fontstyle("italic" if cell.partly_converged else "normal")
             hover(text, f"{row.name} on {task}: {cell}")
         if has_means:
             _write(axis, len(tasks) + GAP, y, f"{means[row.name]:.0f}", INK)
@@ -92,7 +93,8 @@ def plot_heat_map(
     _without_frame(axis)
     if columns > 1:
         _colour_bar(figure, axis, cells)
-    caption = figure_names.caption_of(title, *_sentences(leading, len(common) > 1))
+    mixed = any(cell is not None and cell.partly_converged for row in rows for cell in row.cells.values())
+    caption = figure_names.caption_of(title, *_sentences(leading, mixed=mixed, has_mean=len(common) > 1))
     return figure_style.save_figure(figure, path, caption=caption)
 
 
@@ -135,8 +137,10 @@ def _without_frame(axis: Axes) -> None:
         side.set_visible(False)
 
 
-def _sentences(leading: Mapping[str, set[str]], has_mean: bool) -> list[str]:
-    sentences = ["Test accuracy in %: mean over the seeds, or median where only some converged."]
+def _sentences(leading: Mapping[str, set[str]], *, mixed: bool, has_mean: bool) -> list[str]:
+    sentences = ["Test accuracy in %: mean over the seeds."]
+    if mixed:
+        sentences.append("Italics: the median where only some seeds converged, which have no verdict.")
     sentences.append("Colour: from the majority class of the task (white) to 100 %; in brackets: no more than chance.")
     if any(leading.values()):
         sentences.append("Bold: not significantly below the best of the column, over three seeds or more.")
