@@ -96,6 +96,9 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "attentions": of_settings.described("attention"),
     "mixers": of_settings.described("mixer"),
     "probes": of_probes.probes,
+    "probes-shown": of_probes.shown,
+    "probes-accuracies": of_probes.accuracies,
+    "probes-landmarks": of_probes.landmarks,
     "deviations": of_settings.deviations,
     **{f"figure-{name}": figures.caption(name) for name in figures.CAPTIONED},
 }

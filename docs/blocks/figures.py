@@ -14,7 +14,7 @@ from pathlib import Path
 import matplotlib.image
 import numpy as np
 
-from docs.blocks import landmarks, short_table, short_tune, short_window
+from docs.blocks import landmarks, probes, short_table, short_tune, short_window
 from docs.blocks.markdown import prose
 from docs.blocks.published import PUBLISHED, bench, by_task, runs_in
 from lra.base.text import for_markdown
@@ -26,6 +26,8 @@ from lra.tools.diagnosis.schema import read_diagnosis
 
 COMMANDS = (
     "compare show run_group=published/listops.jsonl task=listops",
+    probes.TABLE,
+    probes.SWEEP,
     short_table.COMPARE,
     landmarks.PATHFINDER,
     landmarks.LISTOPS,
@@ -36,6 +38,8 @@ CAPTIONED = (  # the figures whose captions stand below them in the documents
     "bench_attention",
     "diagnosis_pathfinder-errors",
     "listops-curves-listops",
+    "probes-heat_map-probes",
+    "probes_landmarks-landmarks-recall",
     "short_landmarks-landmarks-pathfinder",
     "short_landmarks_listops_600-landmarks-listops",
     "short_table-compare-listops",

@@ -1,41 +1,69 @@
-"""The block on probes: what each asks, and what is known of it without a model."""
+"""The blocks on probes: what each asks, what is known of it without a model, and what the published runs have shown."""
 
+import functools
+import math
+from collections import defaultdict
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from hydra.utils import get_method
 
-from docs.blocks.markdown import table
+from docs.blocks.markdown import ends, prose, some_columns, table, table_printed
+from docs.blocks.published import by_task, cells, records
 from lra.base.probes import GIVEN, is_probe
+from lra.runs.schema import Record
 from lra.settings.compose import load_config
 from lra.settings.declared import declared_by_class
+from lra.tables.cells import make_cell
+from lra.tables.comparison import seeds_of_rows
+from lra.tables.statistics.significance import Pair, significant_pairs
+from lra.tables.task_statistics import separation_by_task
+from lra.terminal.display_names import display_name
 from lra.verbs.show_choices import choices
 
 TRAIN, TEST = 8_000, 4_000  # examples from which the counts of tokens are fitted, and on which they are tested
+NEAR = 1.0  # points from 100 % or from the majority class
+FILE, SEARCH = "probes", "probes_rates"
+TABLE = f"table show sweep=probes run_group=published/{FILE}.jsonl"
+SWEEP = (
+    "sweep landmarks show task=recall protocol=clean run_group=published/probes_landmarks.jsonl"
+    " attention.num_landmarks=2,4,8,16,32 attention.value_skip_taps=35,0"
+)
 RIDGE = 1.0  # added to the diagonal of the counts' products
 
 
 def probes() -> str:
     """What each probe asks, its settings at size=full, and how much of it the counts of the tokens tell."""
     rows = []
-    for task, file in choices("task").items():
-        if is_probe(file):
-            cfg = load_config("train", [f"task={task}"])
-            target = file["open_source"]["generate"]["_target_"]
-            own = {key: cfg.task.data[key] for key in declared_by_class(target).kinds if key not in GIVEN}
-            length, classes = cfg.task.spec.seq_len, cfg.task.spec.num_classes
-            chance, counts = f"{100 / classes:.0f} %", f"{100 * _by_counts(target, length, own):.0f} %"
-            settings = ", ".join(f"{key} {value}" for key, value in own.items())
-            asks = file["about"].removeprefix("probe: ")
-            rows.append((f"`{task}`", asks, str(length), str(classes), settings, chance, counts))
+    for task, file in _probes().items():
+        spec = load_config("train", [f"task={task}"]).task.spec
+        settings = ", ".join(f"{key} {value}" for key, value in _settings(task).items())
+        asks = file["about"].removeprefix("probe: ")
+        chance, counts = f"{100 / spec.num_classes:.0f} %", f"{100 * _by_counts(task):.0f} %"
+        rows.append((f"`{task}`", asks, str(spec.seq_len), str(spec.num_classes), settings, chance, counts))
     return table(("probe", "what it asks", "tokens", "classes", "settings", "chance", "by counts"), rows)
 
 
-def _by_counts(target: str, length: int, settings: dict[str, Any]) -> float:
+def _probes() -> dict[str, dict[str, Any]]:
+    """The YAML file of each probe, by its name."""
+    return {task: file for task, file in choices("task").items() if is_probe(file)}
+
+
+def _settings(task: str) -> dict[str, Any]:
+    """The settings of a probe's function at size=full."""
+    data = load_config("train", [f"task={task}"]).task.data
+    declared = declared_by_class(_probes()[task]["open_source"]["generate"]["_target_"]).kinds
+    return {key: data[key] for key in declared if key not in GIVEN}
+
+
+@functools.cache
+def _by_counts(task: str) -> float:
     """Predict the label by least squares from how often each token is in the sequence; the accuracy in [0, 1]."""
-    generate = get_method(target)
+    generate = get_method(_probes()[task]["open_source"]["generate"]["_target_"])
+    length = load_config("train", [f"task={task}"]).task.spec.seq_len
     parts = [
-        generate(np.random.default_rng(seed), count, length=length, training=False, **settings)
+        generate(np.random.default_rng(seed), count, length=length, training=False, **_settings(task))
         for seed, count in enumerate((TRAIN, TEST))
     ]
     (train, of_train), (test, of_test) = ((_counts(part.tokens, len(part.words)), part.labels) for part in parts)
@@ -49,3 +77,68 @@ def _counts(tokens: np.ndarray, words: int) -> np.ndarray:
     np.add.at(counts, (np.arange(len(tokens))[:, None], tokens), 1)
     counts[:, 0] = 1  # id 0 is padding, which no probe has; here a constant
     return counts
+
+
+def shown() -> str:
+    """How far each probe tells the methods apart, and how many of them stand at one of its ends."""
+    found = by_task(FILE)
+    apart = separation_by_task([record for of_task in found.values() for record in of_task])
+    rows = []
+    for task, of_task in found.items():
+        made = cells(of_task)
+        counts = 100 * _by_counts(task)
+        at_top = [name for name, cell in made.items() if cell.central_value >= 100 - NEAR]
+        by_counts = [name for name, cell in made.items() if cell.central_value <= counts + NEAR]
+        separation = apart[task]
+        rows.append(
+            (
+                f"`{task}`",
+                f"{separation.pairs} of {separation.compared}",
+                " > ".join(map(display_name, _longest_chain(of_task))),
+                f"{len(at_top)} of {len(made)}",
+                f"{len(by_counts)} of {len(made)}",
+            )
+        )
+    ends = ("within a point of 100 %", "no more than a point above counts")
+    return table(("probe", "pairs told apart", "each significantly better than the next", *ends), rows)
+
+
+def _longest_chain(of_task: list[Record]) -> list[str]:
+    """The most methods of which each is significantly better than the next one; of several chains that of the best."""
+    seeds = seeds_of_rows(cells(of_task))
+    pairs = significant_pairs(seeds)
+    chains: list[list[str]] = []  # from each method downwards, the best method first
+    for name in sorted(seeds, key=lambda name: sum(seeds[name]) / len(seeds[name])):
+        below = [chain for chain in chains if Pair(name, chain[0]) in pairs]
+        chains.insert(0, [name, *max(below, key=len, default=[])])
+    return max(chains, key=len)
+
+
+def accuracies() -> str:
+    """The accuracy of each method on each probe, with how many runs and hours that took."""
+    finals, trials = records(FILE), records(SEARCH)
+    columns = ["method", *by_task(FILE)]
+    hours = {name: sum(each["cost"]["train_seconds"] for each in found) / 3600 for name, found in
+             (("finals", finals), ("trials", trials))}  # fmt: skip
+    took = prose(
+        f"{len(finals)} runs, {hours['finals']:.1f} hours of one core; the search of the rates before them:"
+        f" {len(trials)} runs, {hours['trials']:.1f} hours. Several runs shared the machine, partly with other work."
+    )
+    return f"{some_columns(TABLE, columns)}\n\n{took}"
+
+
+def landmarks() -> str:
+    """The sweep over landmarks on recall, with and without the convolution of the values."""
+    found: dict[int, dict[int, list[Record]]] = defaultdict(lambda: defaultdict(list))
+    for record in records("probes_landmarks"):
+        attention: Mapping[str, Any] = record["settings"]["attention"]
+        if attention["name"] == "nystrom":
+            found[attention["value_skip_taps"]][attention["num_landmarks"]].append(record)
+    parts = []
+    for taps, name in ((35, "with the convolution of the values"), (0, "without it")):
+        made = {str(count): make_cell(members, "paper") for count, members in sorted(found[taps].items())}
+        seeds = seeds_of_rows(made)
+        pairs = f"{len(significant_pairs(seeds))} of {math.comb(len(seeds), 2)} pairs of numbers differ significantly"
+        reached = ends(cell.central_value for cell in made.values())
+        parts.append(f"{name} accuracies are {reached} %, and {pairs}")
+    return f"{table_printed(SWEEP)()}\n\n{prose(f'{parts[0][:1].upper()}{parts[0][1:]}; {parts[1]}.')}"

@@ -20,6 +20,7 @@ from lra.terminal.figure_file import Drawn
 from lra.terminal.figure_style import INK, QUIET, WIDTHS, hover
 
 ROW_HEIGHT, HEAD_HEIGHTS = 0.175, {1: 0.75, 2: 0.45}  # in inches, by the number of columns
+LEAST_CELLS = {1: 3, 2: 6}  # for which a line has room, so that those of few tasks are not wide
 GAP = 0.35  # between the cells and the mean or chance, in cells
 DARK = 0.48  # brightness of a colour below which text on it is white
 BRIGHTNESS = (0.2126, 0.7152, 0.0722)  # parts of red, green and blue
@@ -88,7 +89,7 @@ def plot_heat_map(
     names = [figure_names.short_name(row.name, letters=NAME_LETTERS) for row in ordered]
     axis.set_yticks([*range(len(ordered)), len(ordered) + GAP], [*names, "majority class"])
     axis.set_xticks(places, heads, rotation=90 if columns == 1 else 0)
-    axis.set_xlim(-0.5, places[-1] + 0.5)
+    axis.set_xlim(-0.5, max(places[-1] + 0.5, LEAST_CELLS[columns] - 0.5))
     axis.set_ylim(len(ordered) + GAP + 0.5, -0.5)
     _without_frame(axis)
     if columns > 1:
