@@ -130,7 +130,7 @@ def load_run(folder: str | Path, *, seed: int | None = None) -> Run:
         >>> main(["train", *settings])  # doctest: +ELLIPSIS
         listops/nystrom ...
         >>> run = lra.load_run(lra.run_dir(lra.compose(*settings)))
-        >>> run.record["outcome"]["steps"], len(run.curves) > 0
+        >>> run.record.steps, len(run.curves) > 0
         (4, True)
     """
     import pandas as pd

@@ -8,6 +8,7 @@ from omegaconf import OmegaConf
 
 from lra import from_config
 from lra.model.classifier import count_parameters
+from lra.runs.schema import Record
 from lra.settings.compose import load_config
 from lra.settings.hashed_settings import hashed_settings
 from lra.tables.variants import group_by_variant
@@ -162,5 +163,5 @@ def test_the_rows_of_short_runs_are_named_by_the_method():
         record = make_record("listops", protocol="s4", seed=seed)
         identity = {**record["identity"], "attention": "s4d", "size": "short"}
         settings = hashed_settings(composed("listops", "size=short", *words))
-        records.append({**record, "identity": identity, "settings": settings})
+        records.append(Record({**record, "identity": identity, "settings": settings}))
     assert list(group_by_variant(records)) == ["s4d", "s4d (model.width=32)"]

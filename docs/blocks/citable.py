@@ -26,9 +26,9 @@ def others() -> str:
     for name in _files():
         members = _of_size(name, full=False)
         if members:
-            tasks = joined(sorted({each["identity"]["task"] for each in members}))
-            methods = len({each["identity"]["attention"] for each in members})
-            kind = "probes" if probe_named(members[0]["identity"]["task"]) else _sizes(members)
+            tasks = joined(sorted({each.task for each in members}))
+            methods = len({each.method for each in members})
+            kind = "probes" if probe_named(members[0].task) else _sizes(members)
             rows.append((f"`{name}`", kind, tasks, str(methods), *_numbers(members, of_each=False)))
     columns = ("file", "what", "tasks", "methods", "seeds", "data", "hours in all", "GiB", "commits")
     return table(columns, rows)
@@ -36,7 +36,7 @@ def others() -> str:
 
 def commits_of(members: list[Record]) -> str:
     """Name the commits of some runs that are in the history, and count the others."""
-    commits = {record["provenance"]["git_commit"] for record in members}
+    commits = {record.provenance["git_commit"] for record in members}
     kept, lost = ", ".join(sorted(str(commit)[:8] for commit in commits - {*LOST})), commits & {*LOST}
     return joined(part for part in (kept, f"{len(lost)} lost" if lost else "") if part)
 
@@ -49,29 +49,29 @@ def _of_size(name: str, *, full: bool) -> list[Record]:
     """The records of a file that are the benchmark's tasks at full size with the paper's settings, or all others."""
 
     def is_full(record: Record) -> bool:
-        of_the_benchmark = record["identity"]["size"] == "full" and not probe_named(record["identity"]["task"])
+        of_the_benchmark = record.size == "full" and not probe_named(record.task)
         return of_the_benchmark and not deviations_from_paper(record)
 
     return [record for record in records(name) if is_full(record) is full]
 
 
 def _sizes(members: list[Record]) -> str:
-    sizes = sorted({record["identity"]["size"] for record in members})
+    sizes = sorted({record.size for record in members})
     return joined("other settings" if size == "full" else f"`size={size}`" for size in sizes)
 
 
 def _by_method(members: list[Record]) -> dict[tuple[str, str], list[Record]]:
     groups: dict[tuple[str, str], list[Record]] = {}
     for record in members:
-        groups.setdefault((record["identity"]["task"], record["identity"]["attention"]), []).append(record)
+        groups.setdefault((record.task, record.method), []).append(record)
     return groups
 
 
 def _numbers(members: list[Record], *, of_each: bool) -> tuple[str, str, str, str, str]:
     """Seeds, origin of the data, hours, the largest memory and the commits of some runs."""
-    seeds = {record["identity"]["seed"] for record in members}
-    origins = {record["provenance"]["data_origin"] for record in members}
-    hours = [record["cost"]["train_seconds"] / 3600 for record in members]
+    seeds = {record.seed for record in members}
+    origins = {record.data_origin for record in members}
+    hours = [record.train_seconds / 3600 for record in members]
     return (
         str(len(seeds)),
         joined(sorted(origins)),

@@ -72,7 +72,7 @@ def _demo_output(record: Record) -> str:
     folder = Path("runs/demo/listops/nystrom") / f"paper-short-300steps-{record['provenance']['config_hash']}" / "seed0"
     with tempfile.TemporaryDirectory() as scratch, contextlib.chdir(scratch):
         folder.mkdir(parents=True)
-        curve = record["outcome"]["dev_curve"]
+        curve = record.outcome["dev_curve"]
         passes = [f"{step},{accuracy}" for step, accuracy in zip(curve["step"], curve["accuracy"], strict=True)]
         (folder / METRICS).write_text("\n".join([f"step,{DEV_ACCURACY}", *passes, ""]))
         print_summary(Console(file=out, width=PRINTED_WIDTH), folder, record, Path("runs"))
@@ -115,12 +115,12 @@ def jobs() -> str:
 def standing() -> str:
     """The cells of the paper's table that have been run at full size, and how near the paper they are."""
     every = records("listops")
-    of_task = {task: [each for each in every if each["identity"]["task"] == task] for task in TASKS}
+    of_task = {task: [each for each in every if each.task == task] for task in TASKS}
     rows, near = [], 0
     for task, members in of_task.items():
         for name, cell in cells(members).items():
-            seeds = [each for each in members if each["identity"]["attention"] == name]
-            hours = ends((each["cost"]["train_seconds"] / 3600 for each in seeds), ".1f")
+            seeds = [each for each in members if each.method == name]
+            hours = ends((each.train_seconds / 3600 for each in seeds), ".1f")
             assert cell.reference is not None, f"{name} on {task}"
             near += bool(cell.inside)
             difference = f"{number(cell.mean - cell.reference, sign=True)}, {'within' if cell.inside else 'outside'}"
@@ -128,9 +128,9 @@ def standing() -> str:
             paper = number(cell.reference)
             rows.append((f"`{name}`", str(cell), paper, difference, converged, hours, commits_of(seeds)))
     number_of_cells = sum(len(tasks) for tasks in PAPER.values())
-    processors = filter(None, {each["provenance"]["versions"].get("processor") for each in every})
-    devices = {each["cost"]["device"] for each in every}
-    majority = number(100 * every[0]["outcome"]["majority_rate"], 0)
+    processors = filter(None, {each.provenance["versions"].get("processor") for each in every})
+    devices = {each.cost["device"] for each in every}
+    majority = number(100 * every[0].majority_rate, 0)
     said = prose(
         f"**{len(rows)} of the table's {number_of_cells} cells, all on ListOps; {near} of them within"
         f" {TOLERANCE_POINTS['listops']:.0f} points of the paper.** Test accuracy in percent, as above. A run that"

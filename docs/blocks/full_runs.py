@@ -20,8 +20,8 @@ TABLE = "table show run_group=published/listops.jsonl task=listops"
 def means() -> str:
     """How much of the paper's table there is, and each attention beside the paper's number."""
     pairs = {(name, task) for name, tasks in PAPER.items() for task in tasks}
-    there = {(record["identity"]["attention"], record["identity"]["task"]) for record in records("listops")}
-    majority = ends(100 * record["outcome"]["majority_rate"] for record in records("listops"))
+    there = {(record.method, record.task) for record in records("listops")}
+    majority = ends(100 * record.majority_rate for record in records("listops"))
     said = prose(
         f"**Of the {len(pairs)} cells of the paper's table, {len(pairs & there)} have been run at full size so far**,"
         f" all on ListOps. The majority-class baseline is {majority} %."
@@ -34,22 +34,22 @@ def runs() -> str:
     every = [
         (name, record)
         for name, members in group_by_variant(records("listops")).items()
-        for record in sorted(members, key=lambda record: record["identity"]["seed"])
+        for record in sorted(members, key=lambda record: record.seed)
     ]
     rows = []
     for name, record in every:
-        outcome, step = record["outcome"], convergence_step(record)
+        outcome, step = record.outcome, convergence_step(record)
         rows.append(
             (
                 f"`{name}`",
-                str(record["identity"]["seed"]),
+                str(record.seed),
                 percent(outcome["best_dev_accuracy"], 2),
                 percent(outcome["test_accuracy"], 2),
                 MISSING if step is None else f"{step:,}",
                 f"{record['cost']['train_seconds'] / 3600:.1f} h",
             )
         )
-    earlier = {record["identity"]["seed"]: accuracy(record) for record in records("listops_earlier")}
+    earlier = {record.seed: accuracy(record) for record in records("listops_earlier")}
     ended = joined(f"{earlier[seed]:.2f}" for seed in sorted(earlier))
     said = prose(
         f"Runs of Nyström's seeds {joined(map(str, sorted(earlier)))} with earlier versions of the code ended at"
@@ -103,11 +103,11 @@ def _by_kind(found: Iterable[Record]) -> dict[tuple[str, str, int, str], list[Re
     """The ListOps runs by size, method, steps and the method's options."""
     kinds: dict[tuple[str, str, int, str], list[Record]] = defaultdict(list)
     for record in found:
-        identity, options = record["identity"], json.dumps(record["settings"].get("attention"), sort_keys=True)
+        identity, options = record.identity, json.dumps(record.settings.get("attention"), sort_keys=True)
         if identity["task"] == "listops":
-            kinds[identity["size"], identity["attention"], record["outcome"]["steps"], options].append(record)
+            kinds[identity["size"], identity["attention"], record.steps, options].append(record)
     return kinds
 
 
 def _without_brackets(record: Record) -> bool:
-    return record["settings"]["protocol"].get("listops_brackets") == "dropped"
+    return record.settings["protocol"].get("listops_brackets") == "dropped"

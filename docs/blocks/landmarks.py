@@ -41,12 +41,12 @@ def listops() -> str:
     """The sweep on the short ListOps with and without the value skip, and what the number of landmarks moves there."""
     runs: dict[tuple[int, int, int], tuple[float, int]] = {}  # taps, landmarks, seed: accuracy in %, step
     for record in records("short_landmarks_listops_600"):
-        attention: Mapping[str, Any] = record["settings"]["attention"]
+        attention: Mapping[str, Any] = record.settings["attention"]
         step = convergence_step(record)
         if attention["name"] == "nystrom":
             assert step is not None, "the tests below leave no run out"
-            key = (attention["value_skip_taps"], attention["num_landmarks"], record["identity"]["seed"])
-            runs[key] = 100 * record["outcome"]["test_accuracy"], step
+            key = (attention["value_skip_taps"], attention["num_landmarks"], record.seed)
+            runs[key] = 100 * record.test_accuracy, step
     rows = []
     for taps, name in ((35, "with the value skip"), (0, "without it")):
         mine = {(count, seed): run for (of, count, seed), run in sorted(runs.items()) if of == taps}
@@ -73,8 +73,8 @@ def others() -> str:
     """Sweeps with few seeds: a row for each task, number of steps, with and without the value skip."""
     found: dict[tuple[str, int, bool], dict[int, list[Record]]] = defaultdict(lambda: defaultdict(list))
     for record in records("short_landmarks_listops", "short_landmarks_no_skip"):
-        row = found[record["identity"]["task"], record["outcome"]["steps"], _has_skip(record)]
-        row[record["settings"]["attention"]["num_landmarks"]].append(record)
+        row = found[record.task, record.steps, _has_skip(record)]
+        row[record.settings["attention"]["num_landmarks"]].append(record)
     counts = sorted({count for row in found.values() for count in row})
     rows = [
         (
@@ -89,5 +89,5 @@ def others() -> str:
 
 
 def _has_skip(record: Record) -> bool:
-    attention: Mapping[str, Any] = record["settings"]["attention"]
+    attention: Mapping[str, Any] = record.settings["attention"]
     return bool(attention.get("value_skip_taps"))

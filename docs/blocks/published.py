@@ -35,17 +35,14 @@ def records(*names: str) -> list[Record]:
 
 def by_cell(name: str) -> dict[tuple[str, str, int], Record]:
     """The records of a published file by task, attention (or mixer) and seed."""
-    return {
-        (record["identity"]["task"], record["identity"]["attention"], record["identity"]["seed"]): record
-        for record in records(name)
-    }
+    return {(record.task, record.method, record.seed): record for record in records(name)}
 
 
 def by_task(name: str) -> dict[str, list[Record]]:
     """The records of a published file by task, in the benchmark's order."""
     found: dict[str, list[Record]] = defaultdict(list)
     for record in records(name):
-        found[record["identity"]["task"]].append(record)
+        found[record.task].append(record)
     return {task: found[task] for task in in_benchmark_order(found)}
 
 
@@ -66,7 +63,7 @@ def bench(name: str) -> BenchRecord:
 
 def accuracy(record: Record) -> float:
     """The test accuracy of a run in percent."""
-    return 100 * record["outcome"]["test_accuracy"]
+    return 100 * record.test_accuracy
 
 
 @contextmanager

@@ -18,8 +18,8 @@ def rates() -> str:
     """Best dev accuracies of the search, by task, method and learning rate."""
     found: dict[tuple[str, str], dict[float, str]] = {}
     for record in records(SEARCH):
-        identity = record["identity"]
-        recipe: Mapping[str, Any] = record["settings"]["recipe"]
+        identity = record.identity
+        recipe: Mapping[str, Any] = record.settings["recipe"]
         best = f"{100 * record['outcome']['best_dev_accuracy']:.2f}"
         of_method = found.setdefault((identity["task"], identity["attention"]), {})
         of_method[recipe["optimizer"]["lr"]] = best
@@ -32,7 +32,7 @@ def rates() -> str:
 
 def hours() -> str:
     """What the runs took, and which are still to be run."""
-    took = [sum(each["cost"]["train_seconds"] for each in records(name)) for name in (SEARCH, FILE)]
+    took = [sum(each.train_seconds for each in records(name)) for name in (SEARCH, FILE)]
     times = [f"{seconds / 60:.0f} minutes" for seconds in took]
     there = by_cell(FILE)
     rows = itertools.product(("listops", "image"), ("s4d", "full", "nystrom", "none"))

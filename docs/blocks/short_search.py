@@ -40,8 +40,8 @@ def _search(points: dict[str, Point]) -> str:
     """Best dev accuracies of seed 0 at points beside the chosen recipe, where all are there."""
     found: dict[tuple[str, str], dict[Point, str]] = {}
     for record in records(*FILES):
-        identity = record["identity"]
-        recipe: Mapping[str, Any] = record["settings"]["recipe"]
+        identity = record.identity
+        recipe: Mapping[str, Any] = record.settings["recipe"]
         rate, steps = _chosen(identity["task"])
         if identity["seed"] == 0:
             point = Point(recipe["optimizer"]["lr"], recipe["warmup_fraction"], recipe["steps"] / steps)

@@ -41,7 +41,7 @@ def _lost() -> str:
     """What names a commit that nobody can look at."""
     now, before = by_cell("short_table"), by_cell("short_earlier")
     named, replaced = (
-        [cell for cell, record in of.items() if record["provenance"]["git_commit"] in LOST] for of in (now, before)
+        [cell for cell, record in of.items() if record.provenance["git_commit"] in LOST] for of in (now, before)
     )
     apart = [abs(_apart(before[cell], now[cell])) for cell in replaced]
     return prose(
@@ -52,7 +52,7 @@ def _lost() -> str:
 
 
 def _seconds(record: Record) -> float:
-    return record["cost"]["train_seconds"]
+    return record.train_seconds
 
 
 def _apart(before: Record, now: Record) -> float:

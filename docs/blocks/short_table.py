@@ -21,15 +21,15 @@ COMPARE = "compare show task=listops run_group=published/short_table.jsonl size=
 
 def hours() -> str:
     """The hours of the short table."""
-    took = sum(record["cost"]["train_seconds"] for record in records("short_table")) / 3600
+    took = sum(record.train_seconds for record in records("short_table")) / 3600
     return prose(f"The runs took {took:.0f} hours of one core in all; `lra table plan` estimates yours.")
 
 
 def differences() -> str:
     """What the short table can tell apart, with names."""
     found = records("short_table")
-    text = [record for record in found if record["identity"]["task"] == "text"]
-    others = [record for record in text if record["identity"]["attention"] != "linformer"]
+    text = [record for record in found if record.task == "text"]
+    others = [record for record in text if record.method != "linformer"]
     rows = [*_differences(found), *_differences(others, " without `linformer`")]
     return _differences_table(rows)
 
@@ -37,7 +37,7 @@ def differences() -> str:
 def longer_differences() -> str:
     """The same for the longer Pathfinder."""
     found = records("short_longer")
-    mixing = [record for record in found if record["identity"]["attention"] != NO_ATTENTION]
+    mixing = [record for record in found if record.method != NO_ATTENTION]
     return _differences_table([*_differences(found), *_differences(mixing, f" without `{NO_ATTENTION}`")])
 
 
@@ -89,15 +89,15 @@ def compared(command: str) -> Callable[[], str]:
 
 def text_longer() -> str:
     """Seed 0 of the short Text, of more steps and of longer reviews."""
-    chosen = [record for record in records("short_table") if record["identity"]["task"] == "text"]
+    chosen = [record for record in records("short_table") if record.task == "text"]
     kinds = [chosen, records("short_text_longer"), records("short_text_1000")]
-    found = [{each["identity"]["attention"]: each for each in kind if each["identity"]["seed"] == 0} for kind in kinds]
+    found = [{each.method: each for each in kind if each.seed == 0} for kind in kinds]
     names = sorted({name for kind in found[1:] for name in kind})
     rows = []
     for kind in found:
         first = next(iter(kind.values()))
-        error = binomial_error(first["outcome"]["test_accuracy"], first["outcome"]["test_examples"])
-        settings = first["settings"]["task"].get("data", {})
+        error = binomial_error(first.test_accuracy, first.outcome["test_examples"])
+        settings = first.settings["task"].get("data", {})
         rows.append(
             (
                 f"{settings['max_length']:,}",
@@ -115,7 +115,7 @@ def spread_of_seeds() -> str:
     """By how much seeds of equal settings differ."""
     words = []
     for said, name, task in (("full ListOps", "listops", "listops"), ("short Pathfinder", "short_table", "pathfinder")):
-        rows = cells([record for record in records(name) if record["identity"]["task"] == task])
+        rows = cells([record for record in records(name) if record.task == task])
         apart = {row: max(cell.accuracies) - min(cell.accuracies) for row, cell in rows.items()}
         most = max(apart, key=apart.__getitem__)
         words.append(f"{apart[most]:.1f} points on the {said} (`{most}`)")

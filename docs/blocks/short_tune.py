@@ -22,7 +22,7 @@ def command(task: str) -> str:
 def trials() -> dict[str, list[Record]]:
     """The trials of each task whose search is finished: every method has tried the same number of points."""
     found = by_task(TRIALS)
-    tried = {task: Counter(each["identity"]["attention"] for each in of_task) for task, of_task in found.items()}
+    tried = {task: Counter(each.method for each in of_task) for task, of_task in found.items()}
     return {task: found[task] for task in found if len({tried[task][method] for method in METHODS}) == 1}
 
 
@@ -35,7 +35,7 @@ def converged() -> str:
     """How many trials of each method converged, by task."""
     rows = []
     for task, of_task in trials().items():
-        counts = Counter(each["identity"]["attention"] for each in of_task if convergence.converged(each))
+        counts = Counter(each.method for each in of_task if convergence.converged(each))
         rows.append((task, *(str(counts[method]) for method in METHODS)))
     return table(("trials that converged", *(f"`{method}`" for method in METHODS)), rows)
 
@@ -47,6 +47,6 @@ def accuracies() -> str:
 
 def hours() -> str:
     """What the searches took."""
-    seconds = [each["cost"]["train_seconds"] for of_task in trials().values() for each in of_task]
+    seconds = [each.train_seconds for of_task in trials().values() for each in of_task]
     took = sum(seconds) / 3600
     return prose(f"The {len(seconds)} trials took {took:.1f} hours of one thread in all, beside other work.")

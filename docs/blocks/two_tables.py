@@ -66,8 +66,8 @@ class TwoTables:
 
 def _cells(found: Iterable[Record]) -> dict[str, Cells]:
     by_task: dict[str, dict[str, list[Record]]] = {}
-    for record in sorted(found, key=lambda record: record["identity"]["seed"]):
-        identity = record["identity"]
+    for record in sorted(found, key=lambda record: record.seed):
+        identity = record.identity
         by_task.setdefault(identity["task"], {}).setdefault(identity["attention"], []).append(record)
     return {
         task: {method: make_cell(members, "paper") for method, members in of_task.items()}

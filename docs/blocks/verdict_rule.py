@@ -22,7 +22,7 @@ ROW, BASELINE = "s4d", "full"
 
 def example() -> str:
     """The steps from the seeds of two rows to their verdict: the rule of each, and what it gives here."""
-    found = cells([record for record in records(FILE) if record["identity"]["task"] == "listops"])
+    found = cells([record for record in records(FILE) if record.task == "listops"])
     found = {name.partition(" (")[0]: cell for name, cell in found.items()}
     seeds = seeds_of_rows(found)
     row, baseline = seeds[ROW], seeds[BASELINE]

@@ -22,7 +22,7 @@ def train() -> None:
         raise SystemExit("the run failed; the line above says why")
     run = lra.load_run(lra.run_dir(cfg))
     assert run.record is not None
-    outcome = run.record["outcome"]
+    outcome = run.record.outcome
     print(f"{outcome['test_examples']} test examples, accuracy {outcome['test_accuracy']:.2%}")
 
 

@@ -57,7 +57,7 @@ def collect(source: Path, *, separate_run_groups: bool = False, containing: str 
         if isinstance(record, UserError):
             collection.problems.append(visible(f"left out: {record}"))
             continue
-        key = (*run_key(record), record["identity"]["run_group"] if separate_run_groups else None)
+        key = (*run_key(record), record.run_group if separate_run_groups else None)
         of_run[key].append(_Candidate(record, path, where))
     skipped: dict[tuple[Path, Path], list[tuple[_Candidate, _Candidate]]] = defaultdict(list)
     for key in sorted(of_run, key=json.dumps):
@@ -126,24 +126,24 @@ def records_in(source: Path, containing: str = "") -> Iterator[tuple[Path, str, 
 
 def run_key(record: Record) -> tuple[object, ...]:
     """Build the key that records of the same run share: settings, data and seed."""
-    identity, config_hash = record["identity"], record["provenance"]["config_hash"]
+    identity, config_hash = record.identity, record.config_hash
     names = (identity["task"], identity["attention"], config_hash, identity["seed"])
-    return (*names, hash_of(record["settings"]), data_of(record))
+    return (*names, hash_of(record.settings), data_of(record))
 
 
 def data_of(record: Record) -> str:
     """Hash the checksums of a record's data to eight hex digits; equal data has an equal hash."""
-    return hash_of(record["provenance"]["data_sha256"])
+    return hash_of(record.provenance["data_sha256"])
 
 
 def finished_at(record: Record) -> str:
     """Return the time when the run finished, as ISO 8601 in UTC: sorting the texts sorts the times."""
-    return record["provenance"]["finished_at"]
+    return record.provenance["finished_at"]
 
 
 def describe(record: Record) -> str:
     """Describe a run in a few words."""
-    identity = record["identity"]
+    identity = record.identity
     settings = f"{identity['protocol']}, {identity['size']}, {record['provenance']['config_hash']}"
     return visible(f"{identity['task']}/{identity['attention']} seed {identity['seed']} ({settings})")
 

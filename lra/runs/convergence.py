@@ -45,7 +45,7 @@ def is_converged(accuracy: float, majority_rate: float, examples: int, *, least:
 
 def converged(record: Record) -> bool:
     """Tell whether a run converged: by its test accuracy, which is that of its best checkpoint by dev accuracy."""
-    outcome = record["outcome"]
+    outcome = record.outcome
     least = _least(record)
     return is_converged(outcome["test_accuracy"], outcome["majority_rate"], outcome["test_examples"], least=least)
 
@@ -55,13 +55,13 @@ def dev_converged(accuracy: float, like: Record) -> bool:
 
     The rate of the majority class is that of the test split; the record has `dev_examples`.
     """
-    outcome = like["outcome"]
+    outcome = like.outcome
     return is_converged(accuracy, outcome["majority_rate"], outcome["dev_examples"], least=_least(like))
 
 
 def has_judged_curve(record: Record) -> bool:
     """Tell whether a record has a dev curve, and the number of dev examples that says which passes are converged."""
-    return {"dev_curve", "dev_examples"} <= record["outcome"].keys()
+    return {"dev_curve", "dev_examples"} <= record.outcome.keys()
 
 
 def convergence_step(record: Record) -> int | None:
@@ -74,7 +74,7 @@ def convergence_step(record: Record) -> int | None:
     """
     if not has_judged_curve(record) or not converged(record):
         return None
-    curve = record["outcome"]["dev_curve"]
+    curve = record.outcome["dev_curve"]
     step = step_of_curve(curve, record)
     return curve["step"][_best(curve)] if step is None and curve["step"] else step
 
@@ -103,12 +103,12 @@ def _best(curve: DevCurve) -> int:
 
 
 def _least(record: Record) -> float:
-    return least_accuracy(record["identity"]["task"], record["identity"]["size"])
+    return least_accuracy(record.task, record.size)
 
 
 def convergence_rule(records: Iterable[Record]) -> str:
     """Word when a run of the tasks and sizes of some records counts as converged."""
-    kinds = dict.fromkeys((record["identity"]["task"], record["identity"]["size"]) for record in records)
+    kinds = dict.fromkeys((record.task, record.size) for record in records)
     several_sizes = len({size for _, size in kinds}) > 1
     least = {
         f"{task} (size={size})" if several_sizes else task: least_accuracy(task, size)

@@ -97,7 +97,7 @@ def deviations_from_paper(record: Record) -> list[str]:
     The precision may be float32 or the released code's fp16, the machine any. A setting that was not recorded counts
     as a difference; such settings come last, whole groups first.
     """
-    identity, origin = record["identity"], record["provenance"]["data_origin"]
+    identity, origin = record.identity, record.data_origin
     if identity["size"] != "full":
         return [f"size={identity['size']}"]
     if origin == "stand-in":
@@ -105,14 +105,14 @@ def deviations_from_paper(record: Record) -> list[str]:
     papers = paper_settings(identity["task"], identity["attention"])
     if papers is None:
         return ["not in the paper"]
-    ours, theirs = _compared(record["settings"]), _compared(papers)
+    ours, theirs = _compared(record.settings), _compared(papers)
     free = {*NOT_COMPARED, *(("trainer.precision",) if ours.get("trainer.precision") in PRECISIONS else ())}
     differences = [
         f"{key}={value}" + (f" for {theirs[key]}" if key in theirs else "")
         for key, value in ours.items()
         if key not in free and theirs.get(key) != value
     ]
-    examples, tested = TEST_EXAMPLES[identity["task"]], record["outcome"]["test_examples"]
+    examples, tested = TEST_EXAMPLES[identity["task"]], record.outcome["test_examples"]
     if tested != examples:
         differences.append(f"{tested:,} test examples for {examples:,}")
     missing = branches([key for key in theirs if key not in ours and key not in free], ours)
@@ -152,9 +152,9 @@ def published_in_family(record: Record, reference: str) -> tuple[float | None, f
     Both are None for stand-in data, and unless the settings are the source's, but for the machine and for the
     initialisation, which names the row of the source's table, such as `s4d (init=inv)`.
     """
-    settings, identity = cast(dict[str, Any], record["settings"]), record["identity"]
+    settings, identity = cast(dict[str, Any], record.settings), record.identity
     theirs = family_settings(reference, identity["task"])
-    if theirs is None or record["provenance"]["data_origin"] == "stand-in" or "mixer" not in settings:
+    if theirs is None or record.data_origin == "stand-in" or "mixer" not in settings:
         return None, None
     init = settings["mixer"].get("init")
     expected = {**theirs, "mixer": {**theirs["mixer"], "init": init}}
@@ -173,13 +173,13 @@ def published_accuracy_for(record: Record, reference: str) -> float | None:
     its own. Other sources have other settings anyway, so their accuracies are shown, for information, for all runs of
     size=full with the paper's model on the task's data.
     """
-    identity = record["identity"]
+    identity = record.identity
     if family_settings(reference, identity["task"]) is not None:
         return published_in_family(record, reference)[0]
     if reference == "paper":
         return None if deviations_from_paper(record) else paper_accuracy(identity["attention"], identity["task"])
     papers = settings_file("paper")
-    whole = identity["size"] == "full" and record["provenance"]["data_origin"] != "stand-in"
-    if not whole or identity["task"] not in papers["task"] or record["settings"].get("model") != papers["model"]:
+    whole = identity["size"] == "full" and record.data_origin != "stand-in"
+    if not whole or identity["task"] not in papers["task"] or record.settings.get("model") != papers["model"]:
         return None
     return REFERENCES[reference].get(identity["attention"], {}).get(identity["task"])

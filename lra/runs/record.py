@@ -19,7 +19,7 @@ from lra.base.files import replace_text
 from lra.base.printed_commands import shell_command
 from lra.base.settings_hash import hash_of
 from lra.runs.files import RESULT
-from lra.runs.schema import MIXERS, RECORD, SCHEMA_VERSION, Record, method_of
+from lra.runs.schema import MIXERS, RECORD, SCHEMA_VERSION, Record, RecordFields, method_of
 from lra.types import UserError
 
 LAST_VERSION = 1000  # largest schema version that is taken for one of a later lra
@@ -93,7 +93,8 @@ def validated(value: object, location: object) -> Record:
         raise UserError(f"{location} is not a record of schema version {SCHEMA_VERSION}; {REMEDY}")
     if version != SCHEMA_VERSION:
         raise OtherVersionError(location, version)
-    record = checked(RECORD, value, location, REMEDY)
+    fields: RecordFields = checked(RECORD, value, location, REMEDY)
+    record = Record(fields)
     contradiction = next(_contradictions(record), None)
     if contradiction:
         raise UserError(f"{location}: {contradiction}; {REMEDY}")
@@ -105,7 +106,7 @@ NAMED: tuple[Literal["task", "protocol", "size"], ...] = ("task", "protocol", "s
 
 def _contradictions(record: Record) -> Iterator[str]:
     """Word the contradictions between fields of a record."""
-    identity, settings, outcome = record["identity"], record["settings"], record["outcome"]
+    identity, settings, outcome = record.identity, record.settings, record.outcome
     groups = [group for group in MIXERS if group in settings]
     if len(groups) != 1:
         yield f"settings has {' and '.join(groups) or 'neither attention nor mixer'}, where one of the two belongs"
@@ -121,7 +122,7 @@ def _contradictions(record: Record) -> Iterator[str]:
         passes, accuracies = outcome["dev_curve"]["step"], outcome["dev_curve"]["accuracy"]
         if len(passes) != len(accuracies) or any(step >= after for step, after in pairwise([*passes, steps + 1])):
             yield f"outcome.dev_curve: its {len(passes)} steps do not grow up to {steps}, or are not one per accuracy"
-    if record.get("migrated_from") != 1 and hash_of(settings) != record["provenance"]["config_hash"]:
+    if record.get("migrated_from") != 1 and hash_of(settings) != record.config_hash:
         yield f"provenance.config_hash={record['provenance']['config_hash']!r} is not that of settings"
     if "test_correct" in outcome:
         try:

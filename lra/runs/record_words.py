@@ -10,12 +10,12 @@ def method_column(records: Iterable[Record]) -> str:
 
     A mixer in the attention's place is none, and a model of the user's own need not use the attention that it is given.
     """
-    settings = (record["settings"] for record in records)
+    settings = (record.settings for record in records)
     all_attentions = all("attention" in own and not own_model(own.get("model", {})) for own in settings)
     return "attention" if all_attentions else "method"
 
 
 def steps_text(record: Record) -> str:
     """Word the number of steps, of a run that a callback has ended early `8 of 40`."""
-    outcome = record["outcome"]
+    outcome = record.outcome
     return (f"{outcome['stopped_step']:,} of " if "stopped_step" in outcome else "") + f"{outcome['steps']:,}"

@@ -24,9 +24,9 @@ def references_of(
     published: Iterable[Record], settings_hash: str, data_sha256: Mapping[str, str], seed: int
 ) -> list[Record]:
     """Choose the published runs with the same settings and data, and other seeds."""
-    same = [record for record in published if record["provenance"]["config_hash"] == settings_hash]
-    of_data = [record for record in same if record["provenance"]["data_sha256"] == data_sha256]
-    return [record for record in of_data if record["identity"]["seed"] != seed]
+    same = [record for record in published if record.config_hash == settings_hash]
+    of_data = [record for record in same if record.provenance["data_sha256"] == data_sha256]
+    return [record for record in of_data if record.seed != seed]
 
 
 def place_among(curve: DevCurve, references: Sequence[Record]) -> str:
@@ -49,8 +49,6 @@ def place_among(curve: DevCurve, references: Sequence[Record]) -> str:
 
 def place_of(record: Record, published: Iterable[Record]) -> str:
     """Place a finished run, in words."""
-    provenance = record["provenance"]
-    references = references_of(
-        published, provenance["config_hash"], provenance["data_sha256"], record["identity"]["seed"]
-    )
-    return place_among(record["outcome"].get("dev_curve", NO_CURVE), references)
+    provenance = record.provenance
+    references = references_of(published, provenance["config_hash"], provenance["data_sha256"], record.seed)
+    return place_among(record.outcome.get("dev_curve", NO_CURVE), references)

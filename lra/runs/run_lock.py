@@ -88,7 +88,7 @@ def keep_replaced_run(folder: Path, record: Record | None) -> None:
         return
     if record is None or stored != record:
         raise RunLockedError(f"another process has just finished this run: {folder}")
-    aside = _folder_aside(folder, record["provenance"]["finished_at"])
+    aside = _folder_aside(folder, record.provenance["finished_at"])
     aside.mkdir(exist_ok=True)
     names = sorted({path.name for path in folder.iterdir()} - {TRAINING, RUNNER}, key=lambda name: name == RESULT)
     for name in names:

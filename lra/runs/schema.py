@@ -10,7 +10,7 @@ reads them. A setting that is missing in a record was not recorded, and no defau
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Annotated, Any, Literal, NotRequired
+from typing import Annotated, Any, Literal, NotRequired, cast
 
 from pydantic import AfterValidator, ConfigDict, Field, TypeAdapter, with_config
 from typing_extensions import TypedDict
@@ -187,7 +187,7 @@ class Provenance(TypedDict):
 
 
 @with_config(CHECKED)
-class Record(TypedDict):
+class RecordFields(TypedDict):
     """The record of one run; `migrated_from` is the schema version in which it was written, if that was older.
 
     `longer` has the accuracies, in [0, 1], on sequences longer than those of the training, by their length; None where
@@ -205,6 +205,123 @@ class Record(TypedDict):
     approximation: NotRequired[Approximation]
     longer: NotRequired[dict[str, Fraction | None]]
     provenance: Provenance
+
+
+class Record(dict[str, Any]):
+    """The record of one run: the JSON object of its `result.json` (`RecordFields`), with a name for what is read often.
+
+    Accuracies are fractions in [0, 1].
+    """
+
+    @property
+    def identity(self) -> Identity:
+        """The names that identify the run."""
+        return cast(Identity, self["identity"])
+
+    @property
+    def settings(self) -> RunSettings:
+        """All settings that can change the result, except the seed."""
+        return cast(RunSettings, self["settings"])
+
+    @property
+    def outcome(self) -> Outcome:
+        """What came out."""
+        return cast(Outcome, self["outcome"])
+
+    @property
+    def cost(self) -> Cost:
+        """Seconds, memory, parameters, device."""
+        return cast(Cost, self["cost"])
+
+    @property
+    def provenance(self) -> Provenance:
+        """Commit, versions and data."""
+        return cast(Provenance, self["provenance"])
+
+    @property
+    def approximation(self) -> Approximation | None:
+        """How well Nyström layers approximate exact attention, if it was measured."""
+        return cast("Approximation | None", self.get("approximation"))
+
+    @property
+    def longer(self) -> dict[str, float | None]:
+        """The accuracies on longer sequences, by their length; None where the weights are for one length."""
+        return cast(dict[str, float | None], self.get("longer", {}))
+
+    @property
+    def tuned(self) -> TunedSettings | None:
+        """The search that has chosen some options, if there was one."""
+        return self.settings.get("tuned")
+
+    @property
+    def task(self) -> str:
+        """The task."""
+        return self.identity["task"]
+
+    @property
+    def method(self) -> str:
+        """The attention, the mixer in its place, or a whole model."""
+        return self.identity["attention"]
+
+    @property
+    def protocol(self) -> str:
+        """The protocol."""
+        return self.identity["protocol"]
+
+    @property
+    def size(self) -> str:
+        """The size of the task."""
+        return self.identity["size"]
+
+    @property
+    def seed(self) -> int:
+        """The seed."""
+        return self.identity["seed"]
+
+    @property
+    def run_group(self) -> str:
+        """The run group."""
+        return self.identity["run_group"]
+
+    @property
+    def steps(self) -> int:
+        """The optimizer steps of the recipe."""
+        return self.outcome["steps"]
+
+    @property
+    def test_accuracy(self) -> float:
+        """The test accuracy of the best checkpoint."""
+        return self.outcome["test_accuracy"]
+
+    @property
+    def best_dev_accuracy(self) -> float:
+        """The best accuracy of a dev pass."""
+        return self.outcome["best_dev_accuracy"]
+
+    @property
+    def majority_rate(self) -> float:
+        """What the most frequent class alone gives on the test part."""
+        return self.outcome["majority_rate"]
+
+    @property
+    def dev_curve(self) -> DevCurve | None:
+        """Every dev pass, if it was recorded."""
+        return self.outcome.get("dev_curve")
+
+    @property
+    def train_seconds(self) -> float:
+        """Seconds of training."""
+        return self.cost["train_seconds"]
+
+    @property
+    def config_hash(self) -> str:
+        """The hash of the settings, eight hexadecimal digits."""
+        return self.provenance["config_hash"]
+
+    @property
+    def data_origin(self) -> str:
+        """Where the data is from, such as `official`."""
+        return self.provenance["data_origin"]
 
 
 def method_of(settings: RunSettings) -> str | None:
@@ -227,7 +344,7 @@ def is_ours(target: object) -> bool:
     return target is None or str(target).startswith("lra.")
 
 
-RECORD: TypeAdapter[Record] = TypeAdapter(Record)
+RECORD: TypeAdapter[RecordFields] = TypeAdapter(RecordFields)
 TUNED: TypeAdapter[TunedSettings] = TypeAdapter(TunedSettings)
 
 # How tables compare settings, see lra/tables/variants.py. Options have dotted keys, such as `model.num_layers`.

@@ -182,6 +182,6 @@ def _in_that_version(folder: Path) -> str:
     which = "its record, or who trained it, knows which"
     with suppress(UserError):
         record = read_record(folder)
-        commit = re.match("[0-9a-f]{7,40}", str(record["provenance"].get("git_commit")) if record else "")
+        commit = re.match("[0-9a-f]{7,40}", str(record.provenance.get("git_commit")) if record else "")
         which = f"git checkout {commit.group()}" if commit else which
     return f"evaluate it with that version ({which}), or train again: lra train"

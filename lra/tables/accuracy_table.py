@@ -33,7 +33,7 @@ def accuracy_table(records: list[Record], *, reference: str, listed_tasks: Itera
     benchmark's five.
     """
     shown = without_stand_ins(records)
-    tasks = in_benchmark_order([*listed_tasks, *(record["identity"]["task"] for record in shown)])
+    tasks = in_benchmark_order([*listed_tasks, *(record.task for record in shown)])
     rows = make_rows(shown, reference=reference, tasks=tasks)
     head = method_column(shown)
     lines: list[list[str]] = []
@@ -127,11 +127,11 @@ def _details(records: list[Record], rows: list[Row], reference: str) -> list[str
     """Word how the numbers were computed, and statistics of the whole table."""
     if not records:
         return []
-    tasks = in_benchmark_order(record["identity"]["task"] for record in records)
+    tasks = in_benchmark_order(record.task for record in records)
     released = " (the released runs': 16-mixed)" if set(tasks) & set(TASKS) else ""
-    limited = any("limit_test_batches" in record["settings"].get("trainer", {}) for record in records)
+    limited = any("limit_test_batches" in record.settings.get("trainer", {}) for record in records)
     part = "; a row with limit_test_batches: so many batches, or that fraction of them, alone" if limited else ""
-    on_test = any(record["settings"]["task"].get("dev_split") == "test" for record in records)
+    on_test = any(record.settings["task"].get("dev_split") == "test" for record in records)
     dev = "; Text's dev split is its test split" if on_test else ""
     average = "average: complete rows only. " if set(TASKS) <= rows[0].cells.keys() else ""
     details = [
@@ -149,7 +149,7 @@ def _details(records: list[Record], rows: list[Row], reference: str) -> list[str
     ]
     if cells:
         details.append(f"Seeds that did not converge: {'; '.join(cells)}. Converged: {convergence_rule(records)}.")
-    if {record["identity"]["size"] for record in records} != {"full"} or not set(tasks) & set(TASKS):
+    if {record.size for record in records} != {"full"} or not set(tasks) & set(TASKS):
         details += _statistics_notes(records, reference)
     return details
 

@@ -109,21 +109,21 @@ def sweep_points(records: list[Record], swept: SweptNumber) -> list[Point]:
     Records of other attentions are ignored.
     """
     order = (swept.attention, *swept.beside)
-    records = [record for record in records if record["identity"]["attention"] in order]
+    records = [record for record in records if record.method in order]
     others, points = other_settings_by_record(records), []
     for name, members in group_by_variant(records, ignored=(swept.key,)).items():
         for count in {_number(record, swept) for record in members}:
             seeds = [record for record in members if _number(record, swept) == count]
             points.append(
                 Point(
-                    task=seeds[0]["identity"]["task"],
+                    task=seeds[0].task,
                     number=count,
                     variant=name,
                     other_settings=others[id(seeds[0])],
                     cell=make_cell(seeds, "paper"),
                     convergence_steps={
-                        record["identity"]["seed"]: convergence_step(record)
-                        for record in sorted(seeds, key=lambda record: record["identity"]["seed"])
+                        record.seed: convergence_step(record)
+                        for record in sorted(seeds, key=lambda record: record.seed)
                         if has_judged_curve(record)
                     },
                     pinv_residual=_error(seeds, "pinv_residual"),
@@ -135,14 +135,14 @@ def sweep_points(records: list[Record], swept: SweptNumber) -> list[Point]:
 
 def _number(record: Record, swept: SweptNumber) -> int | None:
     """Read a record's number: 0 if it was not recorded, None for an attention that has none."""
-    if record["identity"]["attention"] != swept.attention:
+    if record.method != swept.attention:
         return None
-    number = record["settings"].get("attention", {}).get(swept.option, 0)
+    number = record.settings.get("attention", {}).get(swept.option, 0)
     return number if isinstance(number, int) else 0
 
 
 def _error(records: list[Record], name: Literal["pinv_residual", "attention_error"]) -> MeanAndStd | None:
-    values = [record["approximation"][name] for record in records if "approximation" in record]
+    values = [record.approximation[name] for record in records if record.approximation is not None]
     return (statistics.fmean(values), sample_std(values)) if values else None
 
 

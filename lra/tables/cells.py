@@ -156,7 +156,7 @@ def make_rows(records: list[Record], *, reference: str, tasks: tuple[str, ...] =
     """Make a row for every variant, with a cell (or None) for every task."""
     rows = []
     for name, members in group_by_variant(records).items():
-        by_task = {task: [record for record in members if record["identity"]["task"] == task] for task in tasks}
+        by_task = {task: [record for record in members if record.task == task] for task in tasks}
         cells = {task: make_cell(of_task, reference) if of_task else None for task, of_task in by_task.items()}
         rows.append(Row(name=name, cells=cells))
     return rows
@@ -164,15 +164,15 @@ def make_rows(records: list[Record], *, reference: str, tasks: tuple[str, ...] =
 
 def make_cell(records: list[Record], reference: str) -> TableCell:
     """Make the cell of records that differ by the seed alone; `reference` is one of `REFERENCES`."""
-    outcomes = [record["outcome"] for record in records]
-    costs = [record["cost"] for record in records]
+    outcomes = [record.outcome for record in records]
+    costs = [record.cost for record in records]
     accuracies = [100 * outcome["test_accuracy"] for outcome in outcomes]
     mean = statistics.fmean(accuracies)
-    identity = records[0]["identity"]
+    identity = records[0].identity
     references = {published_accuracy_for(record, reference) for record in records}
     reference_accuracy = references.pop() if len(references) == 1 else None
     deviations = next(filter(None, map(deviations_from_paper, records)), []) if reference == "paper" else []
-    searches = {record["settings"]["tuned"]["tried"] for record in records if "tuned" in record["settings"]}
+    searches = {record.tuned["tried"] for record in records if record.tuned is not None}
     tolerance = TOLERANCE_POINTS.get(identity["task"]) if reference == "paper" else None
     return TableCell(
         accuracies=tuple(accuracies),
@@ -188,6 +188,6 @@ def make_cell(records: list[Record], reference: str) -> TableCell:
         hours=min(cost["train_seconds"] for cost in costs) / 3600,
         steps_per_second=max(cost["steps_per_second"] for cost in costs),
         peak_memory_bytes=statistics.fmean(cost["peak_memory_bytes"] for cost in costs),
-        origins=frozenset(record["provenance"]["data_origin"] for record in records),
+        origins=frozenset(record.data_origin for record in records),
         tried=searches.pop() if len(searches) == 1 else None,
     )

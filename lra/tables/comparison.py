@@ -82,7 +82,7 @@ def contenders(records: list[Record], baseline: str | None = None, *, methods: S
     if not groups:
         return []
     order = {method: position for position, method in enumerate(dict.fromkeys(methods))}
-    groups = dict(sorted(groups.items(), key=lambda item: order.get(item[1][0]["identity"]["attention"], len(order))))
+    groups = dict(sorted(groups.items(), key=lambda item: order.get(item[1][0].method, len(order))))
     first = next(iter(groups)) if baseline is None else baseline
     groups = {first: groups[first], **groups}
     cells = {name: make_cell(members, "paper") for name, members in groups.items()}
@@ -96,7 +96,7 @@ def contenders(records: list[Record], baseline: str | None = None, *, methods: S
             Contender(
                 name=name,
                 cell=cells[name],
-                accuracies={record["identity"]["seed"]: 100 * record["outcome"]["test_accuracy"] for record in members},
+                accuracies={record.seed: 100 * record.test_accuracy for record in members},
                 over_seeds=over_seeds.differences.get(name) if over_seeds else None,
                 effect=over_seeds.effects.get(name) if over_seeds else None,
                 significant=name in differing if over_seeds and name in over_seeds.p_values else None,
@@ -146,23 +146,21 @@ def verdict_over_seeds(over_seeds: Comparison | None, cells: Mapping[str, TableC
 
 def pairs_by_seed(first: list[Record], second: list[Record]) -> list[tuple[Record, Record]]:
     """Pair the records of two variants on one task that have the same seed."""
-    by_seed = {record["identity"]["seed"]: record for record in second}
-    return [(record, by_seed[record["identity"]["seed"]]) for record in first if record["identity"]["seed"] in by_seed]
+    by_seed = {record.seed: record for record in second}
+    return [(record, by_seed[record.seed]) for record in first if record.seed in by_seed]
 
 
 def _over_examples(pairs: list[tuple[Record, Record]]) -> Interval | None:
     """Bootstrap over test examples, in points; None if a record lacks them or the test examples differ."""
     records = [record for pair in pairs for record in pair]
-    if not records or any("test_correct" not in record["outcome"] for record in records):
+    if not records or any("test_correct" not in record.outcome for record in records):
         return None
     parts = ("tokens", "test.sequences", "test.labels")
-    data = {
-        (record["outcome"]["test_examples"], *map(record["provenance"]["data_sha256"].get, parts)) for record in records
-    }
+    data = {(record.outcome["test_examples"], *map(record.provenance["data_sha256"].get, parts)) for record in records}
     if len(data) > 1:
         return None
     first, second = (
-        [unpack_correct(record["outcome"]["test_correct"], record["outcome"]["test_examples"]) for record in side]
+        [unpack_correct(record.outcome["test_correct"], record.outcome["test_examples"]) for record in side]
         for side in zip(*pairs, strict=True)
     )
     interval = paired_bootstrap(first, second)
@@ -200,7 +198,7 @@ def comparison_table(
                 f"{cell.peak_memory_bytes / 2**20:,.0f}",
             ]
         )
-        numbers.append({head: contender.name, "task": records[0]["identity"]["task"], **_numbers(contender, equal)})
+        numbers.append({head: contender.name, "task": records[0].task, **_numbers(contender, equal)})
     columns = (
         head, "accuracy (%)", *longer, "converged", "Δ over seeds", "Δ over examples", EFFECT, *equal, "verdict",
         TRIED, "parameters", "s/step", "MiB",
@@ -235,10 +233,10 @@ def comparison_table(
 def _longer(records: list[Record]) -> dict[str, dict[str, str]]:
     """Write each row's accuracy on longer sequences: by column, one for each length, and by row."""
     groups = group_by_variant(records)
-    lengths = sorted({int(length) for record in records for length in record.get("longer", {})})
+    lengths = sorted({int(length) for record in records for length in record.longer})
     return {
         f"at {length:,} tokens": {
-            name: _mean_and_std([record.get("longer", {}).get(str(length)) for record in members])
+            name: _mean_and_std([record.longer.get(str(length)) for record in members])
             for name, members in groups.items()
         }
         for length in lengths
@@ -255,7 +253,7 @@ def _mean_and_std(fractions: list[float | None]) -> str:
 
 def _equal_costs(records: list[Record], compared: list[Contender], step_flops: Mapping[str, float]) -> EqualCosts:
     """Dev accuracies at equal training time, if all ran on one kind of device, and at equal FLOPs, by column."""
-    one_device = len({record["cost"]["device"] for record in records}) == 1
+    one_device = len({record.cost["device"] for record in records}) == 1
     seconds = {each.name: 1 / each.cell.steps_per_second for each in compared if one_device}
     curves, like = dev_curves(records), next(iter(records), None)
     costs = {SECONDS: seconds, FLOPS: step_flops}
@@ -303,7 +301,7 @@ def _details(
     """Word how the numbers were computed."""
     if not compared:
         return []
-    task = records[0]["identity"]["task"]
+    task = records[0].task
     mixed = any(contender.mixed for contender in compared)
     where = (
         " Where only some seeds converged, each seed's accuracy is shown instead, and there is no verdict."
@@ -396,4 +394,4 @@ def baseline_row(rows: Mapping[str, list[Record]], wanted: Mapping[str, Any]) ->
 
 def rows_of(method: str, rows: Mapping[str, list[Record]]) -> dict[str, list[Record]]:
     """The rows of an attention or mixer."""
-    return {name: members for name, members in rows.items() if members[0]["identity"]["attention"] == method}
+    return {name: members for name, members in rows.items() if members[0].method == method}

@@ -21,11 +21,7 @@ SECONDS, FLOPS = "dev at equal time", "dev at equal FLOPs"  # columns
 def dev_curves(records: list[Record]) -> dict[str, dict[int, DevCurve]]:
     """The curves of each variant, by seed; records of older versions have none."""
     curves = {
-        name: {
-            record["identity"]["seed"]: record["outcome"]["dev_curve"]
-            for record in members
-            if "dev_curve" in record["outcome"]
-        }
+        name: {record.seed: record.dev_curve for record in members if record.dev_curve is not None}
         for name, members in group_by_variant(records).items()
     }
     return {name: seeds for name, seeds in curves.items() if seeds}

@@ -29,9 +29,9 @@ def protocol_steps_and_size(records: Iterable[Record]) -> str:
     records = list(records)
     if not records:
         return ""
-    protocols = sorted({record["identity"]["protocol"] for record in records})
-    steps = sorted({record["outcome"]["steps"] for record in records})
-    sizes = sorted({record["identity"]["size"] for record in records})
+    protocols = sorted({record.protocol for record in records})
+    steps = sorted({record.steps for record in records})
+    sizes = sorted({record.size for record in records})
     counts = [f"{count:,}" for count in steps]
     shown = _listed(counts) if len(counts) <= SEVERAL else f"{counts[0]} to {counts[-1]}"
     text = f"protocol {_listed(protocols)}, {shown} steps"
@@ -63,7 +63,7 @@ def by_protocol_and_size(records: Iterable[Record]) -> dict[ProtocolAndSize, lis
     """Group records by kind: the larger size first, and the paper's protocol before others."""
     groups: dict[ProtocolAndSize, list[Record]] = defaultdict(list)
     for record in records:
-        groups[ProtocolAndSize(record["identity"]["protocol"], record["identity"]["size"])].append(record)
+        groups[ProtocolAndSize(record.protocol, record.size)].append(record)
     return dict(sorted(groups.items(), key=lambda item: _rank(item[0])))
 
 
@@ -77,13 +77,13 @@ def provenance_notes(records: list[Record]) -> list[str]:
     """Word the notes for the records of one task; no notes without records."""
     if not records:
         return []
-    task = records[0]["identity"]["task"]
-    origins = sorted({record["provenance"]["data_origin"] for record in records})
-    devices = sorted({record["cost"]["device"] for record in records})
+    task = records[0].task
+    origins = sorted({record.data_origin for record in records})
+    devices = sorted({record.cost["device"] for record in records})
     placeholder = f" (placeholder data, not those of {task}: no result of that task)" if "stand-in" in origins else ""
     notes = [f"data: {', '.join(origins)}{placeholder}."]
     notes.append(f"Device: {'; '.join(devices)}, {', '.join(precisions(records))}; {TESTED}.")
-    if any(record["settings"]["task"].get("dev_split") == "test" for record in records):
+    if any(record.settings["task"].get("dev_split") == "test" for record in records):
         whose = ", as the paper's" if task in TASKS else ""
         notes.append(f"The dev split is the test split{whose}.")
     return notes + stopped_notes(records) + search_notes(records) + unrecorded_notes(records)
@@ -91,7 +91,7 @@ def provenance_notes(records: list[Record]) -> list[str]:
 
 def search_notes(records: Iterable[Record]) -> list[str]:
     """Word a note about the searches that have chosen options of the records; no note if there was none."""
-    settings = [record["settings"]["tuned"] for record in records if "tuned" in record["settings"]]
+    settings = [record.tuned for record in records if record.tuned is not None]
     searches = sorted({(each["budget"], each["space"], each["seed"]) for each in settings})
     texts = [f"{budget} trials of each method in the space {space}, seed {seed}" for budget, space, seed in searches]
     return [f"Tuned: the best configuration by dev accuracy of {'; of '.join(texts)}."] if texts else []
@@ -99,14 +99,14 @@ def search_notes(records: Iterable[Record]) -> list[str]:
 
 def stopped_notes(records: Iterable[Record]) -> list[str]:
     """Word a note about runs that a callback has ended early, which count with the others; no note if none was."""
-    stopped = [(record["identity"], step) for record in records if (step := record["outcome"].get("stopped_step"))]
+    stopped = [(record.identity, step) for record in records if (step := record.outcome.get("stopped_step"))]
     each = [f"{run['task']}/{run['attention']} seed {run['seed']} at step {step:,}" for run, step in stopped]
     return [f"Ended early by a callback, and counted with the others: {'; '.join(each)}."] if each else []
 
 
 def precisions(records: list[Record]) -> list[str]:
     """List the precisions of the records."""
-    trainers = [record["settings"].get("trainer") for record in records]
+    trainers = [record.settings.get("trainer") for record in records]
     return sorted({NOT_RECORDED if trainer is None else trainer["precision"] for trainer in trainers})
 
 
@@ -118,7 +118,7 @@ def unrecorded_notes(records: list[Record]) -> list[str]:
 
 
 def _missing(record: Record) -> list[str]:
-    settings = record["settings"]
+    settings = record.settings
     groups = {"task": settings["task"], "trainer": settings.get("trainer", {})}
     held = {*settings, *(f"{group}.{key}" for group, options in groups.items() for key in options)}
     return [setting for setting in LATER_SETTINGS if setting not in held]
@@ -126,15 +126,11 @@ def _missing(record: Record) -> list[str]:
 
 def without_stand_ins(records: Iterable[Record]) -> list[Record]:
     """Leave out runs of `size=full` on placeholder data."""
-    return [
-        record
-        for record in records
-        if record["identity"]["size"] != "full" or record["provenance"]["data_origin"] != "stand-in"
-    ]
+    return [record for record in records if record.size != "full" or record.data_origin != "stand-in"]
 
 
 def origin_notes(records: list[Record], *, left_out: int) -> list[str]:
     """Say what the marks of some records mean, and how many runs were left out."""
-    origins = sorted({record["provenance"]["data_origin"] for record in records} & set(MEANINGS), key=[*MEANINGS].index)
+    origins = sorted({record.data_origin for record in records} & set(MEANINGS), key=[*MEANINGS].index)
     notes = [f"{'; '.join(MEANINGS[origin] for origin in origins)}."] if origins else []
     return notes + ([f"{left_out} records on placeholder data are left out."] if left_out else [])

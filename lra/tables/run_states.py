@@ -62,7 +62,7 @@ def _record_and_state(folder: Path) -> tuple[Record | None, str]:
 
 def finished(record: Record) -> str:
     """Word the state of a finished run."""
-    ended = f", ended at step {steps_text(record)}" if "stopped_step" in record["outcome"] else ""
+    ended = f", ended at step {steps_text(record)}" if "stopped_step" in record.outcome else ""
     return f"finished, {record['outcome']['test_accuracy']:.2%}{ended}"
 
 

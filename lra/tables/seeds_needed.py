@@ -119,7 +119,7 @@ def seeds_note(task: str, records: Sequence[Record], hashes: Collection[str], *,
     only some seeds converged are left out.
     """
     sources = {
-        "equal settings": [record for record in records if record["provenance"]["config_hash"] in hashes],
+        "equal settings": [record for record in records if record.config_hash in hashes],
         "other settings of this task, protocol and size": records,
     }
     for of, chosen in sources.items():

@@ -33,7 +33,7 @@ def rows_by_task(records: Iterable[Record]) -> dict[str, dict[str, list[Record]]
     rows: dict[str, dict[str, list[Record]]] = {}
     for name, members in group_by_variant(records).items():
         for record in members:
-            rows.setdefault(record["identity"]["task"], {}).setdefault(name, []).append(record)
+            rows.setdefault(record.task, {}).setdefault(name, []).append(record)
     return {task: rows[task] for task in in_benchmark_order(rows)}
 
 
@@ -41,14 +41,14 @@ def other_settings_by_record(records: Sequence[Record]) -> dict[int, str]:
     """Write, by the `id` of each record, the settings that its row's name lists and that are not the attention's."""
     options: set[str] = set()
     for record in records:
-        settings = record["settings"]
+        settings = record.settings
         options |= flat_keys({group: settings[group] for group in MIXERS if group in settings})
     named = group_by_variant(records, ignored=tuple(sorted(options)))
     return {id(record): name.partition(" (")[2] for name, members in named.items() for record in members}
 
 
 def _accuracies(records: Iterable[Record]) -> list[float]:
-    return [record["outcome"]["test_accuracy"] for record in records]
+    return [record.test_accuracy for record in records]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -167,7 +167,7 @@ def _above(families: list[dict[str, list[Record]]]) -> AboveNone:
 
 
 def _is_none(members: list[Record]) -> bool:
-    return members[0]["identity"]["attention"] == NO_ATTENTION
+    return members[0].method == NO_ATTENTION
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -219,10 +219,8 @@ def agreement_by_task(records: Sequence[Record], *, reference: str) -> Mapping[s
     a key of `REFERENCES`.
     """
     agreements = {}
-    for task in in_benchmark_order({record["identity"]["task"] for record in records}):
-        compared = [
-            record for record in records if record["identity"]["task"] == task and _has_the_papers_numbers(record)
-        ]
+    for task in in_benchmark_order({record.task for record in records}):
+        compared = [record for record in records if record.task == task and _has_the_papers_numbers(record)]
         other_settings = other_settings_by_record(compared)
         rows = group_by_variant(record for record in compared if not other_settings[id(record)])
         published = {name: row[task] for name, row in REFERENCES[reference].items() if task in row}
@@ -237,7 +235,7 @@ def agreement_by_task(records: Sequence[Record], *, reference: str) -> Mapping[s
 
 def _has_the_papers_numbers(record: Record) -> bool:
     """Whether the numbers among the attention's settings are the paper's; its words belong to the protocol."""
-    papers = paper_settings(record["identity"]["task"], record["identity"]["attention"])
-    ours = record["settings"].get("attention", {})
+    papers = paper_settings(record.task, record.method)
+    ours = record.settings.get("attention", {})
     theirs = {} if papers is None else papers["attention"]
     return all(ours.get(key, value) == value for key, value in theirs.items() if type(value) in (int, float))

@@ -85,7 +85,7 @@ def group_by_variant(records: Iterable[Record], *, ignored: tuple[str, ...] = ()
     usual = _usual_values(runs)
     rows: dict[Texts, list[_EqualRuns]] = defaultdict(list)
     for run in runs:
-        rows[run.first["identity"]["attention"], *_differences(run, usual)].append(run)
+        rows[run.first.method, *_differences(run, usual)].append(run)
     variants: dict[Texts, list[Record]] = defaultdict(list)
     for parts, members in rows.items():
         hashes = _hashes_apart(records, members)
@@ -107,9 +107,9 @@ def _equal_runs(records: Sequence[Record], ignored: tuple[str, ...]) -> list[_Eq
     """Step 1: put records together whose names, settings and data are equal."""
     indices: dict[Texts, list[int]] = defaultdict(list)
     for index, record in enumerate(records):
-        identity, provenance = record["identity"], record["provenance"]
+        identity, provenance = record.identity, record.provenance
         names = (identity["task"], identity["attention"], identity["protocol"], provenance["data_origin"])
-        indices[*names, json.dumps(record["settings"]), json.dumps(provenance["data_sha256"])].append(index)
+        indices[*names, json.dumps(record.settings), json.dumps(provenance["data_sha256"])].append(index)
     recorded = []
     for (_, attention, _, origin, settings_json, data_json), equal in indices.items():
         recorded.append((equal, _recorded_options(attention, origin, settings_json, data_json)))
@@ -147,7 +147,7 @@ def _recorded_options(attention: str, origin: str, settings_json: str, data_json
 
 
 def _chosen_by_search(record: Record) -> Mapping[str, str]:
-    return record["settings"]["tuned"]["options"] if "tuned" in record["settings"] else {}
+    return record.tuned["options"] if record.tuned is not None else {}
 
 
 def _as_call(callback: Mapping[str, object]) -> str:
@@ -165,7 +165,7 @@ def _all_options(record: Record, recorded: FlatSettings, keys: set[str]) -> Flat
     """
     classes = tuple(f"{key}." for key in TAKE_ANY_ARGUMENT if f"{key}.{TARGET}" in recorded)
     unset = sorted(key for key in keys if _is_recorded_if_set(key) or key.startswith(classes))
-    groups = {name: group for name, group in record["settings"].items() if isinstance(group, dict)}
+    groups = {name: group for name, group in record.settings.items() if isinstance(group, dict)}
     before = flatten({name: values_before(group, name) | removed_settings(group) for name, group in groups.items()})
     options = dict.fromkeys(unset, UNSET) | {key: text for key, text in before.items() if key in keys} | recorded
     return {key: text for key, text in options.items() if key not in _chosen_by_search(record)}
@@ -180,10 +180,10 @@ def _is_recorded_if_set(key: str) -> bool:
 def _scope(record: Record, key: str) -> Scope:
     """Name the records among which the usual value of an option is counted: a config group, and what they share."""
     group, shared = _group_and_shared_names(key)
-    identity = record["identity"]
+    identity = record.identity
     if group in SETS_BY_TASK and family_settings(identity["protocol"], identity["task"]):
         shared = ("task", "attention", "protocol")
-    return (group, *[record["identity"][name] for name in shared])
+    return (group, *[record.identity[name] for name in shared])
 
 
 @functools.cache
@@ -200,7 +200,7 @@ def _usual_values(runs: Sequence[_EqualRuns]) -> UsualValues:
     for run in runs:
         for key, text in run.options.items():
             counts[_scope(run.first, key), key][text] += len(run.indices)
-        identity = run.first["identity"]
+        identity = run.first.identity
         for key, text in _papers_options(identity["task"], identity["attention"]).items():
             papers[_scope(run.first, key), key] = text
         named = (identity[name] for name in ("protocol", "size", "task", "attention"))
@@ -270,8 +270,8 @@ def _hashes_apart(records: Sequence[Record], runs: Sequence[_EqualRuns]) -> dict
     hashes: dict[Texts, dict[int, str]] = defaultdict(dict)
     for run in runs:
         for index in run.indices:
-            config_hash = records[index]["provenance"]["config_hash"]
-            hashes[run.first["identity"]["task"], *run.ignored][index] = config_hash
+            config_hash = records[index].config_hash
+            hashes[run.first.task, *run.ignored][index] = config_hash
     several = (by_index for by_index in hashes.values() if len(set(by_index.values())) > 1)
     return {index: (f"unrecorded settings {value}",) for by_index in several for index, value in by_index.items()}
 

@@ -21,6 +21,7 @@ from pytorch_lightning.utilities import rank_zero_only
 from lra.base.files import read_file, replace_text
 from lra.base.text import all_without_credentials
 from lra.runs.files import BEST, CURVE, METRICS, WANDB_ID, WANDB_POINTS
+from lra.runs.schema import Record
 from lra.training.curves import COLUMNS, read_curves
 from lra.training.ranks import set_rank_zero
 from lra.training.wandb_limits import SET_BY_LRA
@@ -228,7 +229,7 @@ def wandb_id(folder: Path) -> str:
     return kept
 
 
-def log_result(loggers: Sequence[Logger], record: Mapping[str, Any], folder: Path) -> None:
+def log_result(loggers: Sequence[Logger], record: Record, folder: Path) -> None:
     """Add a run's result to its W&B run, if `loggers` has one.
 
     The result is the record's numbers in the summary, the confusion matrix and the learning curve; with
@@ -248,10 +249,10 @@ def log_numbers(loggers: Sequence[Logger], record: Mapping[str, Any]) -> None:
             logger.experiment.summary.update(_numbers(record))
 
 
-def _log_record(run: wandb.Run, record: Mapping[str, Any], curve: Path) -> None:
+def _log_record(run: wandb.Run, record: Record, curve: Path) -> None:
     import wandb
 
-    counts = record["outcome"]["confusion"]
+    counts = record.outcome["confusion"]
     names = [str(label) for label in range(len(counts))]
     matrix = wandb.Table(
         columns=["Actual", "Predicted", "nPredictions"],
@@ -267,11 +268,11 @@ def _log_record(run: wandb.Run, record: Mapping[str, Any], curve: Path) -> None:
     run.summary.update(_numbers(record))
 
 
-def _log_best(run: wandb.Run, record: Mapping[str, Any], checkpoint: Path) -> None:
+def _log_best(run: wandb.Run, record: Record, checkpoint: Path) -> None:
     """Log the checkpoint under the name that Lightning's logger gives to a run's model."""
     import wandb
 
-    artifact = wandb.Artifact(f"model-{run.id}", type="model", metadata={**record["identity"], **_numbers(record)})
+    artifact = wandb.Artifact(f"model-{run.id}", type="model", metadata={**record.identity, **_numbers(record)})
     artifact.add_file(str(checkpoint))
     run.log_artifact(artifact, aliases=["best"])
 

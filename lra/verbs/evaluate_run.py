@@ -51,7 +51,7 @@ def evaluate_run(cfg: DictConfig, trainer: Mapping[str, object]) -> None:
     record = read_record(folder)
     if record is None:
         console.print("the run has no result yet to compare with")
-    elif record["outcome"]["test_accuracy"] == accuracy:
+    elif record.test_accuracy == accuracy:
         console.print("the same as recorded, to the last digit")
     else:
         line = f"the recorded accuracy is {record['outcome']['test_accuracy']:.4%}: other data, machine or code since?"

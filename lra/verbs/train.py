@@ -93,7 +93,7 @@ def run(cfg: DictConfig) -> float | None:
         console.print(f"Finished before, nothing to train: {folder}")
         print_summary(console, folder, record, Path(cfg.paths.runs))
         print_predictions(console, cfg, folder, cfg.predictions)
-        return record["outcome"]["best_dev_accuracy"]
+        return record.best_dev_accuracy
     check_launch(cfg.trainer.devices, nodes)
     from lra.verbs.train_attempt import train_on_devices, train_run  # torch, which a finished run does not need
 
@@ -103,7 +103,7 @@ def run(cfg: DictConfig) -> float | None:
     else:
         console.quiet = not is_first_rank  # only one of several processes prints
         record = train_run(cfg, folder, console, replaced=record, is_first_rank=is_first_rank)
-    return None if record is None else record["outcome"]["best_dev_accuracy"]
+    return None if record is None else record.best_dev_accuracy
 
 
 def _completed(cfg: DictConfig, record: Record, folder: Path, console: Console) -> Record | None:
@@ -133,7 +133,7 @@ def _may_lack_longer(cfg: DictConfig, record: Record, folder: Path) -> bool:
 
 def _may_lack_approximation(record: Record, folder: Path) -> bool:
     """Tell whether the record of a run with Nyström attention may have been left without the errors of its matrices."""
-    target = record["settings"].get("attention", {}).get(TARGET)
+    target = record.settings.get("attention", {}).get(TARGET)
     has_some = target == NYSTROM or not is_ours(target)  # a class of a user's own may be derived from it
     return has_some and "approximation" not in record and (folder / BEST).is_file()
 

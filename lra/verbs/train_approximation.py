@@ -42,7 +42,7 @@ def add_missing_approximation(cfg: DictConfig, folder: Path, console: Console) -
             machine = machine_and_loggers.build_machine(trained)
             prepare_machine(machine)
             data = build_datamodule(trained)
-            if data.data_sha256 != record["provenance"]["data_sha256"]:
+            if data.data_sha256 != record.provenance["data_sha256"]:
                 console.print("The errors of its attention matrices are missing, and the data are others by now.")
                 return None
             model = build_trained_model(trained, folder)

@@ -228,9 +228,9 @@ def _fit_and_test(
         # What follows may be killed: the run is finished, and its result is where it belongs.
         record = add_approximation(record, folder, module.model, datamodule.test_dataloader, machine.device, console)
         record = add_longer(record, folder, cfg, module.model, machine, console)
-        place_among_published = place_among(record["outcome"]["dev_curve"], references)
+        place_among_published = place_among(record.outcome["dev_curve"], references)
         with_place = {"place": place_among_published} if place_among_published else {}
-        log_numbers(loggers, {**record, "outcome": {**record["outcome"], **with_place}})
+        log_numbers(loggers, {**record, "outcome": {**record.outcome, **with_place}})
         return record
     except BaseException as error:
         failed = record is None

@@ -125,7 +125,7 @@ def write_result(
     drawn = learning_curve(
         read_curves(folder / METRICS),
         folder / CURVE,
-        title="{task} / {attention}, {protocol}, {size}, seed {seed}".format(**record["identity"]),
+        title="{task} / {attention}, {protocol}, {size}, seed {seed}".format(**record.identity),
         majority_rate=majority,
         paper_accuracy=published_accuracy_for(record, "paper"),
     )

@@ -37,7 +37,7 @@ CURVE_LINES, CURVE_WIDTH, LEAST_PASSES = 10, 30, 3
 
 def print_summary(console: Console, folder: Path, record: Record, runs: Path) -> None:
     """Print the table of a run, its curve and files, its verdict, and its place among published runs below `runs`."""
-    identity, outcome, cost = record["identity"], record["outcome"], record["cost"]
+    identity, outcome, cost = record.identity, record.outcome, record.cost
     paper = published_accuracy_for(record, "paper")
     measured, majority = 100 * outcome["test_accuracy"], 100 * outcome["majority_rate"]
     title = f"{identity['task']}, protocol {identity['protocol']}, size {identity['size']}"
@@ -52,10 +52,10 @@ def print_summary(console: Console, folder: Path, record: Record, runs: Path) ->
     table = TextTable(title=title, columns=tuple(cells), rows=[list(cells.values())], optional=("paper", "training"))
     print_text_table(console, table)
     print_curve(console, folder)
-    published = published_curves(runs, record["provenance"]["config_hash"])
+    published = published_curves(runs, record.config_hash)
     lines = [*visible_lines(verdict(record)).splitlines(), place_of(record, published)]
     console.print(*[with_verdict(Text(line)) for line in lines if line], sep="\n")
-    named = override("run", record["provenance"]["config_hash"]), override("seed", identity["seed"])
+    named = override("run", record.config_hash), override("seed", identity["seed"])
     again = command("evaluate", *named, *_typed_folders())
     rows = (("learning curve", folder / CURVE), ("record", folder / RESULT), ("re-evaluate", again))
     console.print(*[f"{what:<16}{visible(str(text))}" for what, text in rows], sep="\n")
@@ -77,13 +77,13 @@ def print_curve(console: Console, folder: Path) -> None:
 
 def verdict(record: Record) -> str:
     """Compare a run with the majority class, and with the paper if its settings allow it, in a few sentences."""
-    identity, outcome = record["identity"], record["outcome"]
+    identity, outcome = record.identity, record.outcome
     measured, majority, tested = outcome["test_accuracy"], outcome["majority_rate"], outcome["test_examples"]
     lines = [_against_majority(measured, majority, tested)]
-    for length, accuracy in record.get("longer", {}).items():
+    for length, accuracy in record.longer.items():
         shown = "its weights are for one length" if accuracy is None else f"{100 * accuracy:.2f} %"
         lines.append(f"On sequences of {int(length):,} tokens: {shown}.")
-    if record["settings"]["task"].get("dev_split") == "test":
+    if record.settings["task"].get("dev_split") == "test":
         as_paper = ", as the paper's (protocol.text_dev=held_out: on train)" if identity["task"] == "text" else ""
         lines.append(f"The checkpoint was selected on the test split{as_paper}.")
     if identity["size"] != "full":
@@ -93,7 +93,7 @@ def verdict(record: Record) -> str:
     task = identity["task"]
     paper, tolerance = paper_accuracy(identity["attention"], task), TOLERANCE_POINTS.get(task)
     deviations = deviations_from_paper(record)
-    if record["provenance"]["data_origin"] == "stand-in":
+    if record.data_origin == "stand-in":
         lines.append(f"Placeholder data, not those of {task}: no result of that task.")
     elif paper is not None and deviations:
         lines.append(f"Not the paper's settings, so not comparable with its accuracy: {shorten(deviations, most=10)}.")
@@ -116,7 +116,7 @@ def _against_majority(accuracy: float, majority: float, examples: int) -> str:
 
 def _next_command(record: Record) -> str:
     """Word the command that comes after a run that is not the benchmark; it keeps what was typed of the method."""
-    identity, settings = record["identity"], record["settings"]
+    identity, settings = record.identity, record.settings
     task = [override("task", identity["task"])]
     protocol = [] if identity["protocol"] == "paper" else [override("protocol", identity["protocol"])]
     if identity["size"] != "short":
@@ -124,7 +124,7 @@ def _next_command(record: Record) -> str:
         group = next((group for group in MIXERS if settings.get(group, {}).get("name") == name), "model")
         method = [override(group, name)]
         return f"The full run: {command('train', *task, *method, *protocol, *_typed_options(), *_typed_folders())}"
-    minutes = COMPARED_RUNS * record["cost"]["train_seconds"] / 60
+    minutes = COMPARED_RUNS * record.train_seconds / 60
     compared = [*protocol, "size=short", f"attention={','.join(COMPARED)}"]
     return (
         f"Next, {COMPARED_RUNS} such runs side by side, about {max(minutes, 1):.0f} minutes:"

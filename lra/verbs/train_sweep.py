@@ -72,6 +72,6 @@ def _row(job: Job, shared: set[str]) -> list[str]:
         ended = "failed, or stopped before its end" if job.elsewhere else "stopped before its end"
         state = f"failed: {job.error}" if job.error else ended
         return [name, str(job.cfg.seed), MISSING, MISSING, MISSING, state]
-    outcome = record["outcome"]
+    outcome = record.outcome
     accuracies = [f"{100 * accuracy:.2f}" for accuracy in (outcome["test_accuracy"], outcome["best_dev_accuracy"])]
     return [name, str(job.cfg.seed), *accuracies, f"{record['cost']['train_seconds']:,.0f}", "finished"]

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from lra.runs.published_numbers import REFERENCES, TASKS, published_accuracy_for, published_in_family
+from lra.runs.schema import Record
 from lra.tables.accuracy_table import accuracy_table
 from lra.tables.variants import group_by_variant
 from tests.runs.make_s4_settings import S4, s4_settings, settings_of
@@ -19,7 +20,8 @@ def record_of(task: str, init: str, seed: int = 0, **changes):
     for key, value in changes.items():
         group, _, option = key.partition("__")
         settings[group][option] = value
-    return {**record, "identity": {**record["identity"], "attention": "s4d"}, "settings": settings}
+    identity = {**record["identity"], "attention": "s4d"}
+    return Record({**record, "identity": identity, "settings": settings})
 
 
 def test_the_file_has_the_settings_of_the_configuration():

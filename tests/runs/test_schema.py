@@ -218,3 +218,16 @@ def test_records_are_read_and_tables_made_without_torch_or_hydra():
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=False)
     assert done.returncode == 0, done.stderr
     assert "| nystrom" in done.stdout
+
+
+def test_a_record_has_a_name_for_what_is_read_often():
+    record = validated({**make_record("text", "full", 3, 0.6, protocol="clean")}, "x")
+    named = (record.task, record.method, record.seed, record.protocol, record.size, record.run_group)
+    assert named == ("text", "full", 3, "clean", "full", "table")
+    assert record.test_accuracy == record["outcome"]["test_accuracy"] == pytest.approx(0.6, abs=1e-3)
+    assert (record.best_dev_accuracy, record.majority_rate) == (0.6, 0.5)
+    assert record.steps == record.settings["recipe"]["steps"]
+    assert (record.train_seconds, record.data_origin) == (1800.0, "generated")
+    assert record.config_hash == record.provenance["config_hash"]
+    assert (record.dev_curve, record.tuned, record.approximation, record.longer) == (None, None, None, {})
+    assert record == json.loads(json.dumps(record)), "it is the JSON object"

@@ -8,7 +8,7 @@ import numpy as np
 from lra.base.settings_hash import hash_of
 from lra.runs.published_numbers import TEST_EXAMPLES, paper_settings
 from lra.runs.record import pack_correct
-from lra.runs.schema import SCHEMA_VERSION
+from lra.runs.schema import SCHEMA_VERSION, Record
 
 # Optimizer steps of the released code's runs.
 PAPER_STEPS: dict[str, int] = {
@@ -33,7 +33,7 @@ def make_record(
     correct: np.ndarray | None = None,
     finished_at: str = "2026-01-01T00:00:00+00:00",
     **attention_settings: Any,
-) -> dict[str, Any]:
+) -> Record:
     """A valid record of the paper's settings, but for what is given."""
     settings = copy.deepcopy(paper_settings(task, attention))
     assert settings is not None
@@ -44,46 +44,48 @@ def make_record(
     settings["recipe"]["steps"] = settings["recipe"]["schedule"]["steps"] = steps
     if correct is None:
         correct = np.arange(TEST_EXAMPLES[task]) < round(accuracy * TEST_EXAMPLES[task])
-    return {
-        "schema_version": SCHEMA_VERSION,
-        "identity": {
-            "task": task,
-            "attention": attention,
-            "protocol": protocol,
-            "size": size,
-            "seed": seed,
-            "run_group": "table",
-        },
-        "settings": settings,
-        "outcome": {
-            "test_accuracy": float(correct.mean()),
-            "test_correct": pack_correct(correct),
-            "test_examples": len(correct),
-            "best_dev_accuracy": accuracy,
-            "best_step": steps,
-            "steps": steps,
-            "majority_rate": 0.17 if task == "listops" else 0.5,
-            "confusion": [[1, 0], [0, 1]],
-        },
-        "cost": {
-            "parameters": 209_942,
-            "train_seconds": 1800.0,
-            "steps_per_second": steps / 1800,
-            "peak_memory_bytes": 1 << 30,
-            "device": "cpu (2 threads)",
-        },
-        "provenance": {
-            "config_hash": hash_of(settings),
-            "data_sha256": {"tokens": "0" * 64},
-            "data_origin": origin,
-            "versions": {},
-            "git_commit": "0" * 40,
-            "finished_at": finished_at,
-        },
-    }
+    return Record(
+        {
+            "schema_version": SCHEMA_VERSION,
+            "identity": {
+                "task": task,
+                "attention": attention,
+                "protocol": protocol,
+                "size": size,
+                "seed": seed,
+                "run_group": "table",
+            },
+            "settings": settings,
+            "outcome": {
+                "test_accuracy": float(correct.mean()),
+                "test_correct": pack_correct(correct),
+                "test_examples": len(correct),
+                "best_dev_accuracy": accuracy,
+                "best_step": steps,
+                "steps": steps,
+                "majority_rate": 0.17 if task == "listops" else 0.5,
+                "confusion": [[1, 0], [0, 1]],
+            },
+            "cost": {
+                "parameters": 209_942,
+                "train_seconds": 1800.0,
+                "steps_per_second": steps / 1800,
+                "peak_memory_bytes": 1 << 30,
+                "device": "cpu (2 threads)",
+            },
+            "provenance": {
+                "config_hash": hash_of(settings),
+                "data_sha256": {"tokens": "0" * 64},
+                "data_origin": origin,
+                "versions": {},
+                "git_commit": "0" * 40,
+                "finished_at": finished_at,
+            },
+        }
+    )
 
 
-def with_setting(record: dict[str, Any], key: str, value: Any) -> dict[str, Any]:
+def with_setting(record: Record, key: str, value: Any) -> Record:
     """A copy of a record whose run had another value of a setting, by its dotted key."""
     record = copy.deepcopy(record)
     node = record["settings"]
@@ -98,17 +100,19 @@ def with_setting(record: dict[str, Any], key: str, value: Any) -> dict[str, Any]
     return record
 
 
-def from_version_1(record: dict[str, Any]) -> dict[str, Any]:
+def from_version_1(record: Record) -> Record:
     """The record as it was rewritten from version 1, which had few settings; its hash covers all."""
     record, settings = copy.deepcopy(record), record["settings"]
     attention = {key: value for key, value in settings["attention"].items() if not key.startswith("_")}
-    return {
-        **record,
-        "migrated_from": 1,
-        "settings": {
-            **{group: settings[group] for group in ("protocol", "size", "recipe")},
-            "task": {key: settings["task"][key] for key in ("name", "dev_split", "data")},
-            "attention": attention,
-            "trainer": {"precision": settings["trainer"]["precision"]},
-        },
-    }
+    return Record(
+        {
+            **record,
+            "migrated_from": 1,
+            "settings": {
+                **{group: settings[group] for group in ("protocol", "size", "recipe")},
+                "task": {key: settings["task"][key] for key in ("name", "dev_split", "data")},
+                "attention": attention,
+                "trainer": {"precision": settings["trainer"]["precision"]},
+            },
+        }
+    )

@@ -3,6 +3,7 @@
 import pytest
 
 from docs.blocks.published import records as published
+from lra.runs.schema import Record
 from lra.tables.accuracy_table import accuracy_table
 from lra.tables.task_statistics import above_no_attention
 from tests.tables.records import make_record, with_setting
@@ -18,7 +19,7 @@ def seeds(attention, *accuracies, task="text"):
 
 
 def notes(records):
-    short = [record | {"identity": record["identity"] | {"size": "short"}} for record in records]
+    short = [Record(record | {"identity": record["identity"] | {"size": "short"}}) for record in records]
     return [note for note in accuracy_table(short, reference="paper").notes if "attention=none" in note]
 
 

@@ -124,7 +124,7 @@ class Cell:
         missing = object()
         for override in self.overrides:
             key, _, text = override.partition("=")
-            recorded: Any = record["settings"]
+            recorded: Any = record.settings
             for part in key.split("."):
                 recorded = recorded.get(part, missing) if isinstance(recorded, dict) else missing
             if recorded is missing or isinstance(recorded, dict):
@@ -151,7 +151,7 @@ class Cell:
 
 def run_of(record: Record) -> tuple[str, int]:
     """What tells the run of a record from others: the hash of its settings, and its seed."""
-    return record["provenance"]["config_hash"], record["identity"]["seed"]
+    return record.config_hash, record.seed
 
 
 def make_cells(sweep: str, overrides: Sequence[str]) -> list[Cell]:

@@ -180,7 +180,7 @@ def _result(cell: Cell) -> str:
         record = None
     if record is None:
         return "finished"
-    outcome, seconds = record["outcome"], record["cost"]["train_seconds"]
+    outcome, seconds = record.outcome, record.train_seconds
     accuracy = f"{100 * outcome['test_accuracy']:.1f} %"
     if cell.trial is not None:
         accuracy = f"dev {100 * outcome['best_dev_accuracy']:.1f} %"

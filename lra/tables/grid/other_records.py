@@ -52,7 +52,7 @@ def left_out(run_set: RunSet) -> list[OtherRecords]:
     every_task = run_set.verb == "table" or bool(run_set.typed_keys & {"task"})
     tasks, kinds = run_set.tasks(), defaultdict[str, list[Record]](list)
     for record in run_set.group_records:
-        identity = record["identity"]
+        identity = record.identity
         if not run_set.is_shown(record):
             kinds[_size_and_protocol(record)].append(record)
         elif not every_task and identity["task"] not in tasks:
@@ -75,14 +75,14 @@ def _size_and_protocol(record: Record) -> str:
 def _others(run_set: RunSet, kind: str, records: list[Record]) -> OtherRecords:
     methods: dict[str, list[str]] = {task: [] for task in in_benchmark_order(_names(records, "task"))}
     for record in records:
-        identity = record["identity"]
+        identity = record.identity
         if identity["attention"] not in methods[identity["task"]]:
             methods[identity["task"]].append(identity["attention"])
     return OtherRecords(kind=kind, count=len(records), methods=methods, command=_command_for(run_set, records))
 
 
 def _names(records: Iterable[Record], key: str) -> list[str]:
-    return list(dict.fromkeys(str(dict(record["identity"])[key]) for record in records))
+    return list(dict.fromkeys(str(dict(record.identity)[key]) for record in records))
 
 
 def _command_for(run_set: RunSet, records: Sequence[Record]) -> str:
@@ -91,7 +91,7 @@ def _command_for(run_set: RunSet, records: Sequence[Record]) -> str:
     A size, protocol or task without a file, which was removed or is of a package that is not here, cannot be typed: the
     report has its records.
     """
-    identity = records[0]["identity"]
+    identity = records[0].identity
     group = typed_overrides("run_group") or [override("run_group", run_set.cells[0].cfg.run_group)]
     folders_and_group = [*typed_config_dirs(), *typed_overrides("paths.runs", "paths.data"), *group]
     tasks = [task for task in in_benchmark_order(_names(records, "task")) if task in conf_names("task")]
@@ -105,7 +105,7 @@ def _command_for(run_set: RunSet, records: Sequence[Record]) -> str:
             "compare show", *folders_and_group, override("size", size), override("protocol", protocol), _tasks(tasks)
         )
     if run_set.verb != "table" or run_set.typed_keys & {"task"}:
-        of_tasks = [record for record in fitting if record["identity"]["task"] in run_set.tasks()]
+        of_tasks = [record for record in fitting if record.task in run_set.tasks()]
         if not of_tasks:
             changes.append(_tasks([task for task in tasks if task in _names(fitting, "task")]))
         fitting = of_tasks or fitting

@@ -66,7 +66,7 @@ def write_task_tables(run_set: RunSet, console: Console, kind: str, make_table: 
     records, written = run_set.records(), ""
     if says_what_is_there(run_set, console):
         return
-    by_task = {task: [record for record in records if record["identity"]["task"] == task] for task in run_set.tasks()}
+    by_task = {task: [record for record in records if record.task == task] for task in run_set.tasks()}
     tables = {task: make_table(task, of_task, task_title(task, of_task)) for task, of_task in by_task.items()}
     if format_of(run_set) == "csv":  # one table, with one header
         (first, _), *_ = tables.values()

@@ -127,25 +127,25 @@ class RunSet:
         if self.verb == "tune":
             runs = {cell.run for cell in self.cells}
             shown = [record for record in shown if run_of(record) in runs]
-        tasks = {record["identity"]["task"] for record in shown}
-        self.shows_a_part = len(shown) < sum(record["identity"]["task"] in tasks for record in alike)
+        tasks = {record.task for record in shown}
+        self.shows_a_part = len(shown) < sum(record.task in tasks for record in alike)
         self.shows_nothing = not any(self.can_show(record) and self._has_task(record) for record in shown)
         return shown
 
     def _has_task(self, record: Record) -> bool:
         """Tell whether a record's task is shown."""
-        return self.verb == "table" or record["identity"]["task"] in self.tasks()
+        return self.verb == "table" or record.task in self.tasks()
 
     def can_show(self, record: Record) -> bool:
         """Tell whether a record can be of the kind that the command shows, whatever its size, protocol and task."""
         if self.verb == "sweep":
-            return record["identity"]["attention"] in self._choices["attention"]
-        return self.verb != "tune" or record["identity"]["seed"] == self.space().seed
+            return record.method in self._choices["attention"]
+        return self.verb != "tune" or record.seed == self.space().seed
 
     def names_method_and_seed(self, record: Record) -> bool:
         """Tell whether a record's task, method and seed are among those that were typed, where any were."""
         typed = {"attention" if key in METHOD else key for key in self.typed_keys} & {"task", "attention", "seed"}
-        return all(str(dict(record["identity"])[key]) in self._choices[key] for key in typed)
+        return all(str(dict(record.identity)[key]) in self._choices[key] for key in typed)
 
     @cached_property
     def _choices(self) -> dict[str, set[str]]:
@@ -159,7 +159,7 @@ class RunSet:
 
     def is_shown(self, record: Record) -> bool:
         """Tell whether a record has the size and the protocol of these runs."""
-        identity, cfg = record["identity"], self.cells[0].cfg
+        identity, cfg = record.identity, self.cells[0].cfg
         return (identity["size"], identity["protocol"]) == (cfg.size.name, cfg.protocol.name)
 
     def typed_methods(self) -> list[str]:
@@ -171,7 +171,7 @@ class RunSet:
         """Word a note on the cells of a task without a record among `records`, of this task; none if each has one."""
         by_names: dict[tuple[str, str], list[Record]] = defaultdict(list)
         for record in records:
-            by_names[record["identity"]["attention"], str(record["identity"]["seed"])].append(record)
+            by_names[record.method, str(record.seed)].append(record)
         cells = [cell for cell in self.cells if cell.choice("task") == task]
         missing: dict[str, list[Cell]] = {cell.method: [] for cell in cells}
         for cell in cells:

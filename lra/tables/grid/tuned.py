@@ -103,6 +103,6 @@ def _outcome(cell: Cell, finished: Mapping[tuple[str, int], Record]) -> Trial | 
         number=cell.trial,
         configuration=cell.folder.parent.name,
         point=dict(text.split("=", 1) for text in cell.point),
-        accuracy=record["outcome"]["best_dev_accuracy"] if record else None,
+        accuracy=record.best_dev_accuracy if record else None,
         error=failure.error if failure else None,
     )

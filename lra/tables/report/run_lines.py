@@ -92,15 +92,15 @@ def runs_of_report(
     """
     references: dict[str, list[Record]] = defaultdict(list)
     for record in published:
-        references[record["provenance"]["config_hash"]].append(record)
+        references[record.config_hash].append(record)
     runs = RunsOfReport()
     first_of_task: dict[tuple[ProtocolAndSize, str], _Shared] = {}
     for group, records in records_by_group.items():
         lines = runs.lines.setdefault(group, [])
         rows = group_by_variant(records)
-        for task in in_benchmark_order(record["identity"]["task"] for record in records):
+        for task in in_benchmark_order(record.task for record in records):
             for name, members in rows.items():
-                seeds = [record for record in members if record["identity"]["task"] == task]
+                seeds = [record for record in members if record.task == task]
                 if not seeds:
                     continue
                 cell = f"cell-{len(runs.ids) + 1}"
@@ -138,14 +138,14 @@ def _with_group(title: str, group: ProtocolAndSize) -> str:
 
 def _place(record: Record, references: Mapping[str, Sequence[Record]]) -> str:
     """Word a run's place among the published runs with its settings; empty where there is none."""
-    place = place_of(record, references.get(record["provenance"]["config_hash"], ()))
+    place = place_of(record, references.get(record.config_hash, ()))
     return f"seed {record['identity']['seed']} {place}" if place else ""
 
 
 def _column_texts(method: str, record: Record) -> list[str]:
     """Write what a run has in each of `RUN_COLUMNS`."""
-    identity, outcome = record["identity"], record["outcome"]
-    hours = record["cost"]["train_seconds"] / 3600
+    identity, outcome = record.identity, record.outcome
+    hours = record.train_seconds / 3600
     return [
         display_name(identity["task"], of=TASK),
         display_name(method),

@@ -40,8 +40,8 @@ def task_samples(records: list[Record], *, data_dir: str, count: int) -> list[Sa
     """
     hashes: dict[tuple[str, str], list[dict[str, str]]] = defaultdict(list)
     for record in records:
-        identity = record["identity"]
-        hashes[identity["task"], identity["size"]].append(record["provenance"]["data_sha256"])
+        identity = record.identity
+        hashes[identity["task"], identity["size"]].append(record.provenance["data_sha256"])
     samples = []
     for task, size in sorted(hashes):
         sample = _sample(task, size, hashes[task, size], data_dir=data_dir, count=count)

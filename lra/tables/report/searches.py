@@ -46,17 +46,17 @@ class FoundSearch:
     @property
     def group(self) -> ProtocolAndSize:
         """Protocol and size of the trials."""
-        return ProtocolAndSize(self.best["identity"]["protocol"], self.best["identity"]["size"])
+        return ProtocolAndSize(self.best.protocol, self.best.size)
 
     @property
     def task(self) -> str:
         """The task of the trials."""
-        return self.best["identity"]["task"]
+        return self.best.task
 
     @property
     def method(self) -> str:
         """The attention or mixer of the trials."""
-        return self.best["identity"]["attention"]
+        return self.best.method
 
     def words(self, trial: int) -> str:
         """Write the point of a trial: `lr=0.00117, dropout=0.14`; keys are whole where their last parts are equal."""
@@ -77,7 +77,7 @@ class FoundSearch:
 
     def cells(self) -> list[str]:
         """Write what the search has in each of `SEARCH_COLUMNS` behind task and method."""
-        outcome = self.best["outcome"]
+        outcome = self.best.outcome
         accuracies = [_percent(outcome["best_dev_accuracy"]), _percent(outcome["test_accuracy"])]
         return [str(len(self.trials)), *accuracies, self.words(0)]
 
@@ -109,15 +109,15 @@ def _searched_options(records: Iterable[Record]) -> set[str]:
     """The dotted keys of options that are searched as a rule, or that a record says were searched."""
     searched = set(SEARCHED_OPTIONS)
     for record in records:
-        if "tuned" in record["settings"]:
-            searched |= record["settings"]["tuned"]["options"].keys()
+        if record.tuned is not None:
+            searched |= record.settings["tuned"]["options"].keys()
     return searched
 
 
 def _without_training(record: Record, searched: set[str]) -> Key:
     """The key of records that are alike but for their seeds and the searched options."""
-    identity = record["identity"]
-    settings: dict[str, object] = {key: value for key, value in record["settings"].items() if key != SEARCHED_GROUP}
+    identity = record.identity
+    settings: dict[str, object] = {key: value for key, value in record.settings.items() if key != SEARCHED_GROUP}
     for option in searched:
         group, _, inner = option.partition(".")
         if isinstance(settings.get(group), dict):
@@ -141,8 +141,8 @@ def _with_one_seed(records: Iterable[Record]) -> list[Record]:
     """Keep the records of configurations that have one seed; what a search has chosen is no trial of it."""
     by_configuration: dict[str, list[Record]] = defaultdict(list)
     for record in records:
-        if "tuned" not in record["settings"]:
-            by_configuration[record["provenance"]["config_hash"]].append(record)
+        if record.tuned is None:
+            by_configuration[record.config_hash].append(record)
     return [members[0] for members in by_configuration.values() if len(members) == 1]
 
 
@@ -151,14 +151,14 @@ def _by_seed(trials: Mapping[Key, Sequence[Record]]) -> dict[Key, list[Record]]:
     by_seed: dict[Key, list[Record]] = defaultdict(list)
     for key, members in trials.items():
         for record in members:
-            by_seed[*key, str(record["identity"]["seed"])].append(record)
+            by_seed[*key, str(record.seed)].append(record)
     return by_seed
 
 
 def _found(records: Iterable[Record]) -> FoundSearch:
     """Make the search of some trials; of equal dev accuracies the first comes first."""
-    trials = sorted(records, key=lambda record: -record["outcome"]["best_dev_accuracy"])
-    flat = [flatten(record["settings"]) for record in trials]
+    trials = sorted(records, key=lambda record: -record.best_dev_accuracy)
+    flat = [flatten(record.settings) for record in trials]
     every_key = {key for options in flat for key in options}
     varied = sorted((key for key in every_key if len({options.get(key) for options in flat}) > 1), key=natural)
     points = [[options.get(key, "unset") for key in varied] for options in flat]

@@ -32,7 +32,7 @@ def task_part(results: TaskResults) -> Part:
     empty if the records are enough for none of them.
     """
     task, records = results.task, results.records
-    majority_rate = records[0]["outcome"]["majority_rate"]
+    majority_rate = records[0].majority_rate
     conditions = protocol_steps_and_size(records)
     tables: list[TextTable] = []
     figures: dict[str, PageFigure] = {}

@@ -249,7 +249,7 @@ def _of_searches(searches: Sequence[FoundSearch]) -> list[_Placed]:
     clauses = [_Placed(f"{trials} runs are trials of {count} a line below and no row of a table")]
     for search in searches:
         what = f"{len(search.trials)} trials of {display_name(search.method)} on {display_name(search.task, of=TASK)}"
-        dev = number(100 * search.best["outcome"]["best_dev_accuracy"])
+        dev = number(100 * search.best.best_dev_accuracy)
         text = f"of {what} the best has a dev accuracy of {dev} %, with {search.words(0)}"
         clauses.append(_Placed(text, search.group))
     return clauses
@@ -260,7 +260,7 @@ def _counts(results: Sequence[TaskResults]) -> list[_Placed]:
     clauses = []
     for each in results:
         best = max(each.compared, key=lambda contender: contender.cell.central_value)
-        majority = 100 * each.records[0]["outcome"]["majority_rate"]
+        majority = 100 * each.records[0].majority_rate
         accuracy = seeds_text(best.cell.accuracies, best.cell.converged)
         text = f"{display_name(best.name)} has {accuracy} % with {_seeds(best.cell.count)}"
         text += f" on {display_name(each.task, of=TASK)}, where the most frequent class has {number(majority, 1)} %"

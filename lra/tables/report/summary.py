@@ -73,7 +73,7 @@ def summary_table(
         links: for a cell, the id of the first of its runs.
     """
     shown = _groups_without_stand_ins(records_by_group)
-    tasks = in_benchmark_order(record["identity"]["task"] for records in shown.values() for record in records)
+    tasks = in_benchmark_order(record.task for records in shown.values() for record in records)
     rows_by_group = {group: make_rows(records, reference=reference, tasks=tasks) for group, records in shown.items()}
     last_columns = _last_columns([row for rows in rows_by_group.values() for row in rows])
     groups: dict[ProtocolAndSize, list[SummaryRow]] = {}

@@ -37,7 +37,7 @@ def tasks_in_order(records_by_group: Mapping[ProtocolAndSize, list[Record]]) -> 
     return [
         (group, task)
         for group, records in records_by_group.items()
-        for task in in_benchmark_order(record["identity"]["task"] for record in records)
+        for task in in_benchmark_order(record.task for record in records)
     ]
 
 
@@ -49,7 +49,7 @@ def task_results(group: ProtocolAndSize, task: str, records: Sequence[Record]) -
         task: the task whose records are compared.
         records: those of all tasks; there is one of the task at least.
     """
-    of_task = [record for record in records if record["identity"]["task"] == task]
+    of_task = [record for record in records if record.task == task]
     return TaskResults(group=group, task=task, records=of_task, compared=contenders(of_task, _baseline(of_task)))
 
 

@@ -68,7 +68,7 @@ def _print_seeds_needed(run_set: RunSet, console: Console) -> None:
     for task in run_set.tasks():
         cells = [cell for cell in run_set.cells if cell.choice("task") == task]
         rows, hashes = {cell.kind for cell in cells}, {config_hash(cell.cfg) for cell in cells}
-        of_task = [record for record in records if record["identity"]["task"] == task]
+        of_task = [record for record in records if record.task == task]
         if len(rows) > 1:
             console.print(seeds_note(task, of_task, hashes, rows=len(rows), seeds=len(cells) // len(rows)))
 
@@ -82,7 +82,7 @@ def show(run_set: RunSet, console: Console) -> None:
         table = comparison_table(records, compared, title=title, step_flops=step_flops)
         if not compared:
             return table, {}
-        rate, curves = records[0]["outcome"]["majority_rate"], dev_curves(records)
+        rate, curves = records[0].majority_rate, dev_curves(records)
         how = {"title": title, "majority_rate": rate, "columns": run_set.options.figure_columns}
         drawings: dict[str, Draw] = {"compare": partial(plot_pareto, compared, asked=run_set.typed_methods(), **how)}
         lines, single = curves_to_draw(curves)
@@ -101,7 +101,7 @@ def _step_flops(run_set: RunSet, records: list[Record]) -> dict[str, float]:
     from lra.tables.grid.estimate import count_step_flops  # slow: it imports torch
 
     cells = {config_hash(cell.cfg): cell for cell in run_set.cells}
-    found = {name: cells.get(rows[0]["provenance"]["config_hash"]) for name, rows in group_by_variant(records).items()}
+    found = {name: cells.get(rows[0].config_hash) for name, rows in group_by_variant(records).items()}
     return {name: count_step_flops(cell.cfg) for name, cell in found.items() if cell is not None}
 
 
@@ -118,6 +118,6 @@ def _baseline(run_set: RunSet, records: list[Record]) -> str | None:
 
 def _has_options(chosen: dict[str, Any], record: Record) -> bool:
     """Tell whether a record's attention or mixer has these options; the record may lack options that came later."""
-    settings = record["settings"]
+    settings = record.settings
     options: dict[str, Any] = {**settings.get("attention", settings.get("mixer", {}))}
     return all(chosen.get(key) == value for key, value in options.items())

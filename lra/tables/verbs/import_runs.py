@@ -68,13 +68,13 @@ def run(cfg: DictConfig) -> None:
 
 def _folder(runs: Path, record: Record, into: str | None) -> Path:
     """Build the folder that `lra train` would use; a foreign record must not choose a place on this disk."""
-    identity = record["identity"]
+    identity = record.identity
     named: dict[str, Any] = {"group": into or identity["run_group"]}
     named |= {key: identity[key] for key in ("task", "attention", "protocol", "size")}
-    named["config_hash"] = record["provenance"]["config_hash"]
+    named["config_hash"] = record.config_hash
     for key, name in named.items():
         checked_name(name, f"its {key}=", example="listops", nested=key == "group")
-    return run_folder(runs, **named, steps=record["outcome"]["steps"], seed=identity["seed"])
+    return run_folder(runs, **named, steps=record.steps, seed=identity["seed"])
 
 
 def _bring(source: Path, record: Record, folder: Path) -> bool:

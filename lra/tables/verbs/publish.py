@@ -57,7 +57,7 @@ def run(cfg: DictConfig) -> None:
     def _choose(there: list[Record]) -> list[Record]:
         new = [record for record in collection.records if record not in there]
         for record in new:
-            commit = record["provenance"].get("git_commit") or "none"
+            commit = record.provenance.get("git_commit") or "none"
             if commit.endswith("-dirty") and not cfg.dirty:
                 what = f"{describe(record)} is of a changed checkout ({commit})"
                 right = typed_command("publish", "dirty=true")

@@ -145,8 +145,8 @@ def published_states(top: Path) -> tuple[list[RunState], list[str]]:
 
 
 def _state(record: Record, method: str, source: Path) -> RunState:
-    identity = record["identity"]
-    steps, config_hash = record["outcome"]["steps"], record["provenance"]["config_hash"]
+    identity = record.identity
+    steps, config_hash = record.steps, record.config_hash
     return RunState(
         folder=source,
         group=source.stem,

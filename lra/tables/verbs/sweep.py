@@ -59,7 +59,7 @@ def show(swept: SweptNumber, run_set: RunSet, console: Console) -> None:
         table = sweep_table(points, swept, title=title)
         if len(swept_numbers(points)) < 2:
             return table.with_notes(f"no figure: it needs two numbers of {swept.head} or more") if points else table, {}
-        rate, columns = records[0]["outcome"]["majority_rate"], run_set.options.figure_columns
+        rate, columns = records[0].majority_rate, run_set.options.figure_columns
         draw = partial(plot_sweep, points, swept, title=title, majority_rate=rate, columns=columns)
         return table, {swept.name: draw}
 

@@ -68,7 +68,7 @@ def show(run_set: RunSet, console: Console) -> None:
     if says_what_is_there(run_set, console):
         return
     table = accuracy_table(records, reference=run_set.options.reference, listed_tasks=run_set.tasks())
-    of_probes = [record for record in records if probe_named(record["identity"]["task"])]
+    of_probes = [record for record in records if probe_named(record.task)]
     drawings: dict[str, Draw] = {}
     if of_probes or (records and run_set.options.figure is not None):
         drawings["heat_map"] = partial(_heat_map, of_probes or records, run_set.options.figure_columns)
@@ -80,7 +80,7 @@ def show(run_set: RunSet, console: Console) -> None:
 def _heat_map(records: list[Record], columns: int, path: Path) -> Drawn:
     from lra.tables.figures.heat_map import plot_heat_map  # slow: it imports matplotlib
 
-    chance = {record["identity"]["task"]: record["outcome"]["majority_rate"] for record in records}
+    chance = {record.task: record.majority_rate for record in records}
     tasks = in_benchmark_order(chance)
     rows = make_rows(records, reference="paper", tasks=tasks)
     title = f"Methods and tasks, {protocol_steps_and_size(records)}"

@@ -139,8 +139,8 @@ def write_exported(run: Path, to: Path, cfg: DictConfig, record: Record) -> None
 
 def model_card(record: Record, config: Mapping[str, Any], *, folder: str) -> str:
     """Write the card as Markdown with the header that model hubs read."""
-    identity, outcome, provenance = record["identity"], record["outcome"], record["provenance"]
-    method = next(record["settings"][group] for group in MIXERS if group in record["settings"])
+    identity, outcome, provenance = record.identity, record.outcome, record.provenance
+    method = next(record.settings[group] for group in MIXERS if group in record.settings)
     options = ", ".join(f"{key}={value}" for key, value in method.items() if key not in NO_OPTION_KEYS)
     error = binomial_error(outcome["test_accuracy"], outcome["test_examples"])
     accuracy = f"{outcome['test_accuracy']:.2%} ± {100 * error:.2f} %"
