@@ -118,7 +118,7 @@ def accuracies() -> str:
     """The accuracy of each method on each probe, with how many runs and hours that took."""
     finals, trials = records(FILE), records(SEARCH)
     columns = ["method", *by_task(FILE)]
-    hours = {name: sum(each["cost"]["train_seconds"] for each in found) / 3600 for name, found in
+    hours = {name: sum(each.train_seconds for each in found) / 3600 for name, found in
              (("finals", finals), ("trials", trials))}  # fmt: skip
     took = prose(
         f"{len(finals)} runs, {hours['finals']:.1f} hours of one core; the search of the rates before them:"
@@ -131,7 +131,7 @@ def landmarks() -> str:
     """The sweep over landmarks on recall, with and without the convolution of the values."""
     found: dict[int, dict[int, list[Record]]] = defaultdict(lambda: defaultdict(list))
     for record in records("probes_landmarks"):
-        attention: Mapping[str, Any] = record["settings"]["attention"]
+        attention: Mapping[str, Any] = record.settings["attention"]
         if attention["name"] == "nystrom":
             found[attention["value_skip_taps"]][attention["num_landmarks"]].append(record)
     parts = []
