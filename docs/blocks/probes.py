@@ -118,13 +118,15 @@ def accuracies() -> str:
     """The accuracy of each method on each probe, with how many runs and hours that took."""
     finals, trials = records(FILE), records(SEARCH)
     columns = ["method", *by_task(FILE)]
-    hours = {name: sum(each.train_seconds for each in found) / 3600 for name, found in
-             (("finals", finals), ("trials", trials))}  # fmt: skip
     took = prose(
-        f"{len(finals)} runs, {hours['finals']:.1f} hours of one core; the search of the rates before them:"
-        f" {len(trials)} runs, {hours['trials']:.1f} hours. Several runs shared the machine, partly with other work."
+        f"{len(finals)} runs, {_hours(finals):.1f} hours of one core; the search of the rates before them:"
+        f" {len(trials)} runs, {_hours(trials):.1f} hours. Several runs shared the machine, partly with other work."
     )
     return f"{some_columns(TABLE, columns)}\n\n{took}"
+
+
+def _hours(found: list[Record]) -> float:
+    return sum(record.train_seconds for record in found) / 3600
 
 
 def landmarks() -> str:
