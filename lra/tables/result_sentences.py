@@ -63,20 +63,21 @@ def _better_and_worse(intervals: dict[str, Interval], baseline: str) -> list[str
 def _apart(names: Sequence[str], intervals: dict[str, Interval], how: str) -> str:
     """Word how far some rows are from the baseline, all on the same side of it."""
     if len(names) == 1:
-        return f"{names[0]} is {how} by {_points(intervals[names[0]])}"
+        return f"{names[0]} is {how} by {size_in_words(intervals[names[0]])}"
     if len(names) <= MOST_INTERVALS:
-        each = [f"{name}, by {_points(intervals[name])}," for name in names]
+        each = [f"{name}, by {size_in_words(intervals[name])}," for name in names]
         return f"{' '.join(each[:-1])} and {each[-1]} are {how}"
     sizes = [abs(intervals[name].difference) for name in names]
     return f"{listed(names)} are {how}, by {number(min(sizes))} to {number(max(sizes))} points"
 
 
-def _points(interval: Interval) -> str:
+def size_in_words(interval: Interval, digits: int = 2) -> str:
     """Write the size of a difference with its interval, on the side on which it lies: `5.20 points [1.60, 8.80]`."""
     low, high = interval.low, interval.high
     if interval.difference < 0:
         low, high = -high, -low
-    return f"{number(abs(interval.difference))} points [{number(low)}, {number(high)}]"
+    size, low_text, high_text = (number(value, digits) for value in (abs(interval.difference), low, high))
+    return f"{size} points [{low_text}, {high_text}]"
 
 
 def _cannot_be_told(enough: dict[str, int | None], baseline: str, counts: Sequence[int]) -> str:

@@ -15,6 +15,7 @@ from lra.tables.notes_on_runs import ProtocolAndSize
 from lra.tables.report.searches import FoundSearch
 from lra.tables.report.summary import SummaryTable
 from lra.tables.report.task_results import TaskResults
+from lra.tables.result_sentences import size_in_words
 from lra.tables.seeds_needed import enough_seeds, seeds_in_words
 from lra.tables.statistics.estimators import Interval
 from lra.terminal.display_names import TASK, display_name
@@ -156,13 +157,10 @@ def _differs(results: TaskResults, *, names_task: bool = False) -> list[str]:
     of_kind = gains or losses
     largest = max(of_kind, key=lambda each: abs(each.difference))
     assert largest.interval is not None
-    ends = (largest.interval.low, largest.interval.high)
-    low, high = ends if gains else (-ends[1], -ends[0])
-    digits = 1 if abs(largest.difference) >= WHOLE_POINTS else 2
-    points, low_text, high_text = (number(value, digits) for value in (abs(largest.difference), low, high))
+    size = size_in_words(largest.interval, 1 if abs(largest.difference) >= WHOLE_POINTS else 2)
     where = f" on {display_name(results.task, of=TASK)}" if names_task else ""
     text = f"{_name(largest.row, results)} is {direction} than {_name(results.baseline, results)}{where}"
-    text += f" by {points} points [{low_text}, {high_text}]"
+    text += f" by {size}"
     others = f", the largest of {len(of_kind)} significant {kind}" if len(of_kind) > 1 else ""
     if largest.over_seeds:
         return [text + others]
