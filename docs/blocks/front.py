@@ -33,8 +33,7 @@ JOBS = (  # of each: the command, the columns that are shown, and what it is wit
         "sweep landmarks show run_group=published/short_landmarks.jsonl size=short task=pathfinder",
         ("landmarks", "accuracy (%)", "s/step", "attention"),
         "*accuracy*: mean ± standard deviation (seeds), or median [lowest, highest] where some seeds did not converge."
-        " *exact*: attention without landmarks; at this length it is the fastest. *s/step*: seconds of a training step."
-        " *attention*: relative error of the trained model's attention matrix.",
+        " *exact*: without landmarks; here it is the fastest. *attention*: relative error of the attention matrix.",
     ),
     (
         "compare show sweep=probes task=recall run_group=published/probes.jsonl"
