@@ -121,6 +121,7 @@ def small_trainer(folder, **arguments):
     return pl.Trainer(default_root_dir=folder, enable_checkpointing=False, max_epochs=-1, **quiet, **arguments)
 
 
+@pytest.mark.filterwarnings("ignore:You're resuming", "ignore:`isinstance")
 def test_doors_of_lightning(tmp_path):
     with door_of("pytorch-lightning"):
         watch, handler = Watch(), signal.getsignal(signal.SIGTERM)
