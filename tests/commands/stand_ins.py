@@ -45,7 +45,7 @@ STAND_INS = (
     (r"(?<!jsonl )size=short(?!,)", "size=tiny"),  # but for published records
     (r"task=listops,text,image,pathfinder attention=[\w,]+", "task=listops,image attention=nystrom,none"),  # 24 cells
     (r"task=pathfinder recipe\.steps=2400 attention=[\w,]+", "task=listops recipe.steps=2 attention=full,none"),
-    (r"\bn=(512,)?1024,4096", "n=64,128"),
+    (r"\bn=(512,1024(,4096)?|1024,4096)\b", "n=64,128"),
     (r"=32,64,128 task=text,image seed=0,1", "=32 task=text seed=0"),  # 16 cells
     (r"^lra sweep window task=listops,image", "lra sweep window task=listops"),  # 8 cells
     (r"attention\.block_length=2,8,32", "attention.block_length=8"),

@@ -39,8 +39,8 @@ allocator, on a CPU by the profiler's list of allocations. What does not fit int
 cell_seconds=60, is a cell that says so. The record and a figure go to runs/bench; Ctrl-C keeps the lengths that are
 finished, and the same command goes on from there. against=pypi first compares the outputs where both compute the same.
 Options: n, batch, heads, head_dim, backward, dtype, device=cuda, threads, packed, repeats, cell_seconds, show, force,
-format (terminal, markdown, csv), out, figure, figure_columns; attention=, mixer=, their options and protocol= as for
-lra train.
+format (terminal, markdown, csv), out, figure, figure_columns; attention=, mixer=, their options and protocol=, as in
+a training.
 """
 
 from collections.abc import Sequence
