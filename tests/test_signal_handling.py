@@ -43,6 +43,7 @@ def test_work_ends_by_an_exception_and_nothing_stays_changed(number):
     assert [signal.getsignal(number) for number in NUMBERS] == before
 
 
+@pytest.mark.slow
 def test_one_during_an_import_waits_for_its_end(tmp_path, monkeypatch):
     """C++ code that imports, as torch's does, aborts the process at an exception."""
     (tmp_path / "slow_import.py").write_text(

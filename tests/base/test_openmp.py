@@ -31,6 +31,7 @@ def test_a_choice_of_the_users_stays(choice):
     assert eval(done.stdout) == {**dict.fromkeys(USERS_CHOICES), choice: value}
 
 
+@pytest.mark.slow
 def test_a_torch_that_is_loaded_already_is_told_of_in_one_warning():
     late = "import torch; torch.set_num_threads({}); import os, lra; assert 'GOMP_SPINCOUNT' not in os.environ"
     assert run("-c", late.format(2)).stderr.count("UserWarning") == 1

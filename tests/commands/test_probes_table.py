@@ -43,6 +43,7 @@ def searched(budget: int) -> set[tuple[str, str, str]]:
 SEEDS = {(task, method, f"seed {seed}") for task in BEST for method in ("linear", "full") for seed in range(3)}
 
 
+@pytest.mark.slow
 def test_the_rates_are_tried_first_and_the_seeds_have_each_methods_best(trained, home, capsys):
     assert main(["table", "run", *WORDS]) == 0
     budget = 3

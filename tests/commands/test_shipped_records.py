@@ -86,7 +86,7 @@ def commands_in(out: str) -> list[str]:
     return [line.strip() for line in out.splitlines() if line.startswith("    lra ")]
 
 
-@pytest.mark.some_fast(2)
+@pytest.mark.some_fast(1)
 @pytest.mark.some_in_ci(5)
 @pytest.mark.parametrize("name", [name for name in SHIPPED if name.startswith(("short", "listops"))])
 @pytest.mark.parametrize("verb", VERBS, ids=" ".join)
@@ -124,6 +124,7 @@ def test_in_a_file_stands_the_table_alone_and_beside_it_what_is_there(home, caps
     assert "lra " not in (tmp_path / "table.md").read_text()
 
 
+@pytest.mark.slow
 def test_a_file_of_a_search_that_is_none_leads_to_another_verb(home, capsys):
     lay(home, "mine", [make_record(attention="linformer", seed=0)])
     for verb in (("tune",), ("sweep", "window")):
