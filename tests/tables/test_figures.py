@@ -19,7 +19,7 @@ from lra.tables.attention_sweep import LANDMARKS, WINDOW, sweep_points
 from lra.tables.comparison import contenders
 from lra.tables.figures.attention_sweep import plot_sweep
 from lra.tables.figures.comparison import plot_pareto
-from lra.tables.figures.dev_curves import plot_curves
+from lra.tables.figures.dev_curves import MOST_SEEDS, plot_curves
 from lra.terminal.display_names import display_name
 from lra.terminal.figure_names import MOST_NAMED, choose_named, number_covered, short_name, sides_of
 from lra.terminal.figure_style import (
@@ -448,3 +448,10 @@ def test_the_learning_curve_has_rate_speed_and_memory(tmp_path, drawn):
         "steps per second": 4.0,
         "peak memory (MiB)": 3072.0,
     }
+
+
+def test_every_seed_of_a_panel_has_a_line_of_its_own_in_grey(tmp_path, drawn):
+    curve = {"step": [1, 2], "accuracy": [0.2, 0.3]}
+    plot_curves({"nystrom": dict.fromkeys(range(MOST_SEEDS), curve)}, tmp_path / "a.svg", title="x", majority_rate=0.2)
+    seeds = [line for line in drawn[-1].axes[0].lines if str(line.get_label()).startswith("seed")]
+    assert len({str(line._unscaled_dash_pattern) for line in seeds}) == len(seeds) == MOST_SEEDS

@@ -13,6 +13,7 @@ from matplotlib.figure import Figure
 from lra.runs.schema import DevCurve
 from lra.tables.variants import natural
 from lra.terminal import figure_names, figure_style, plots
+from lra.terminal.display_names import display_name
 from lra.terminal.figure_file import Drawn
 from lra.terminal.figure_style import PALETTE, WIDTHS, hover
 
@@ -22,7 +23,9 @@ MOST_PANELS = {1: 3, 2: 5}  # side by side, by the number of the paper's columns
 LETTERS_OF_INCH = 14  # of a panel's name
 PANEL, PANEL_OF_ONE_ROW, LONE_PANEL, AROUND = 0.95, 1.15, 2.0, 0.6  # heights in inches
 MOST_LINES = 4  # of a legend in the place of a panel
-DASHES = ("-", "--", "-.", ":")
+DASHES: tuple[Any, ...] = (  # of each seed, so that it is found in grey too: lengths of lines and gaps, in line widths
+    "-", "--", "-.", ":", (0, (6, 1.5, 1, 1.5, 1, 1.5)), (0, (9, 2)),
+)  # fmt: skip
 
 
 def curves_to_draw(curves: Curves) -> tuple[dict[str, dict[int, DevCurve]], list[str]]:
@@ -94,11 +97,11 @@ def _draw_seeds(axis: Axes, name: str, seeds: Mapping[int, DevCurve], seeds_of_a
             curve["step"],
             heights,
             color=PALETTE[place],
-            ls=DASHES[place % len(DASHES)],
+            ls=DASHES[place],
             lw=0.9,
             label=f"seed {seed}",
         )
-        hover(line, f"{name}, seed {seed}: {heights[-1]:.2f} % at step {curve['step'][-1]:,}")
+        hover(line, f"{display_name(name)}, seed {seed}: {heights[-1]:.2f} % at step {curve['step'][-1]:,}")
 
 
 def _legend(figure: Figure, drawn: Sequence[Axes], empty: Sequence[Axes], width_in_panels: int) -> None:
