@@ -76,6 +76,6 @@ def _numbers(members: list[Record], *, of_each: bool) -> tuple[str, str, str, st
         str(len(seeds)),
         joined(sorted(origins)),
         ends(hours, ".1f") if of_each else f"{sum(hours):.1f}",
-        f"{max(record['cost']['peak_memory_bytes'] for record in members) / GIB:.1f}",
+        f"{max(record.cost['peak_memory_bytes'] for record in members) / GIB:.1f}",
         commits_of(members),
     )

@@ -68,7 +68,7 @@ def mean_in_words(accuracies: Sequence[float]) -> str:
 def _demo_output(record: Record) -> str:
     """What the demo prints at its end, made from its record; without the places of its files."""
     out = io.StringIO()
-    folder = Path("runs/demo/listops/nystrom") / f"paper-short-300steps-{record['provenance']['config_hash']}" / "seed0"
+    folder = Path("runs/demo/listops/nystrom") / f"paper-short-300steps-{record.config_hash}" / "seed0"
     with tempfile.TemporaryDirectory() as scratch, contextlib.chdir(scratch):
         folder.mkdir(parents=True)
         curve = record.outcome["dev_curve"]
@@ -88,7 +88,7 @@ def first_run() -> str:
     took = prose(
         f"The set-up takes about {setup['cpu']['seconds'] / 60:.0f} minutes, mostly downloads, and {cpu} of disk"
         f" ({cuda} where there is an NVIDIA GPU); the demo trains for"
-        f" {demo['cost']['train_seconds'] / 60:.0f} to 2 minutes on two CPU cores."
+        f" {demo.train_seconds / 60:.0f} to 2 minutes on two CPU cores."
     )
     return f"{_demo_output(demo)}\n\n{took}"
 

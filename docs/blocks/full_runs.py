@@ -46,7 +46,7 @@ def runs() -> str:
                 percent(outcome["best_dev_accuracy"], 2),
                 percent(outcome["test_accuracy"], 2),
                 MISSING if step is None else f"{step:,}",
-                f"{record['cost']['train_seconds'] / 3600:.1f} h",
+                f"{record.train_seconds / 3600:.1f} h",
             )
         )
     earlier = {record.seed: accuracy(record) for record in records("listops_earlier")}

@@ -20,7 +20,7 @@ def rates() -> str:
     for record in records(SEARCH):
         identity = record.identity
         recipe: Mapping[str, Any] = record.settings["recipe"]
-        best = f"{100 * record['outcome']['best_dev_accuracy']:.2f}"
+        best = f"{100 * record.best_dev_accuracy:.2f}"
         of_method = found.setdefault((identity["task"], identity["attention"]), {})
         of_method[recipe["optimizer"]["lr"]] = best
     columns = sorted({rate for of_method in found.values() for rate in of_method})

@@ -47,7 +47,7 @@ def _search(points: dict[str, Point]) -> str:
             point = Point(recipe["optimizer"]["lr"], recipe["warmup_fraction"], recipe["steps"] / steps)
             same_rate = point.rate == rate
             of_point = found.setdefault((identity["task"], identity["attention"]), {})
-            accuracy = f"{100 * record['outcome']['best_dev_accuracy']:.2f}"
+            accuracy = f"{100 * record.best_dev_accuracy:.2f}"
             of_point |= {point: accuracy} | ({point._replace(rate=None): accuracy} if same_rate else {})
     rows = [
         (task, name, *(of[point] for point in points.values()))

@@ -101,7 +101,7 @@ def text_longer() -> str:
         rows.append(
             (
                 f"{settings['max_length']:,}",
-                f"{first['outcome']['steps']:,}",
+                f"{first.steps:,}",
                 *(f"{accuracy(kind[name]):.2f}" if name in kind else MISSING for name in names),
                 f"{100 * error:.1f}",
             )

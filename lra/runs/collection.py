@@ -144,7 +144,7 @@ def finished_at(record: Record) -> str:
 def describe(record: Record) -> str:
     """Describe a run in a few words."""
     identity = record.identity
-    settings = f"{identity['protocol']}, {identity['size']}, {record['provenance']['config_hash']}"
+    settings = f"{identity['protocol']}, {identity['size']}, {record.config_hash}"
     return visible(f"{identity['task']}/{identity['attention']} seed {identity['seed']} ({settings})")
 
 

@@ -123,7 +123,7 @@ def _contradictions(record: Record) -> Iterator[str]:
         if len(passes) != len(accuracies) or any(step >= after for step, after in pairwise([*passes, steps + 1])):
             yield f"outcome.dev_curve: its {len(passes)} steps do not grow up to {steps}, or are not one per accuracy"
     if record.get("migrated_from") != 1 and hash_of(settings) != record.config_hash:
-        yield f"provenance.config_hash={record['provenance']['config_hash']!r} is not that of settings"
+        yield f"provenance.config_hash={record.config_hash!r} is not that of settings"
     if "test_correct" in outcome:
         try:
             right = unpack_correct(outcome["test_correct"], outcome["test_examples"]).mean()

@@ -137,7 +137,7 @@ def _details(records: list[Record], rows: list[Row], reference: str) -> list[str
     details = [
         f"Tested: every test example{part}, with the best checkpoint by dev accuracy{dev}.",
         f"precision {', '.join(precisions(records))}{released};"
-        f" device {', '.join(sorted({record['cost']['device'] for record in records}))}.",
+        f" device {', '.join(sorted({record.cost['device'] for record in records}))}.",
         f"{average}hours: training time (fastest seed), all tasks together.",
         *unrecorded_notes(records),
     ]

@@ -63,7 +63,7 @@ def _record_and_state(folder: Path) -> tuple[Record | None, str]:
 def finished(record: Record) -> str:
     """Word the state of a finished run."""
     ended = f", ended at step {steps_text(record)}" if "stopped_step" in record.outcome else ""
-    return f"finished, {record['outcome']['test_accuracy']:.2%}{ended}"
+    return f"finished, {record.test_accuracy:.2%}{ended}"
 
 
 def _unfinished(folder: Path) -> str:

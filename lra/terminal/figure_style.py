@@ -76,6 +76,7 @@ OF_METHOD = {  # the same in each figure
     "reformer": Look("#9a3f86", "v", "-"),
 }
 MARKERS, LINES = "osD^vPX*", ("-", "--", "-.", ":")
+DASH_DOT_DOT = (0, (6, 1.5, 1, 1.5, 1, 1.5))  # a further line: lengths of its parts and gaps, in line widths
 
 
 def looks_of(names: Sequence[str]) -> dict[str, Look]:

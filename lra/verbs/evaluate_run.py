@@ -54,7 +54,7 @@ def evaluate_run(cfg: DictConfig, trainer: Mapping[str, object]) -> None:
     elif record.test_accuracy == accuracy:
         console.print("the same as recorded, to the last digit")
     else:
-        line = f"the recorded accuracy is {record['outcome']['test_accuracy']:.4%}: other data, machine or code since?"
+        line = f"the recorded accuracy is {record.test_accuracy:.4%}: other data, machine or code since?"
         raise UserError(line)
 
 

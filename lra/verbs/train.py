@@ -85,7 +85,7 @@ def run(cfg: DictConfig) -> float | None:
             record = completed
         elif not sweeping and cfg.finished != "show":
             raise UserError(
-                f"this run has a result already: {record['outcome']['test_accuracy']:.2%} in {folder};"
+                f"this run has a result already: {record.test_accuracy:.2%} in {folder};"
                 f" to train it again type: {typed_command('train', 'force=true')}"
                 " (the old folder is kept beside the new one)"
             )

@@ -74,4 +74,4 @@ def _row(job: Job, shared: set[str]) -> list[str]:
         return [name, str(job.cfg.seed), MISSING, MISSING, MISSING, state]
     outcome = record.outcome
     accuracies = [f"{100 * accuracy:.2f}" for accuracy in (outcome["test_accuracy"], outcome["best_dev_accuracy"])]
-    return [name, str(job.cfg.seed), *accuracies, f"{record['cost']['train_seconds']:,.0f}", "finished"]
+    return [name, str(job.cfg.seed), *accuracies, f"{record.train_seconds:,.0f}", "finished"]

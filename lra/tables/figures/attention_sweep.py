@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from lra.tables.attention_sweep import EXACT, WHOLE, MeanAndStd, Point, SweptNumber, sweep_ranges
 from lra.terminal import figure_names, figure_style, plots
 from lra.terminal.figure_file import Drawn
-from lra.terminal.figure_style import NO_NAME, WIDTHS, Look, hover
+from lra.terminal.figure_style import DASH_DOT_DOT, NO_NAME, WIDTHS, Look, hover
 
 Value = MeanAndStd | None
 Panels = Mapping[str, Axes]
@@ -26,7 +26,7 @@ DID_NOT_CONVERGE = 1.1  # height of such a seed, as a multiple of the latest con
 ABOVE = 1.08  # end of an axis that begins at 0, as a multiple of the largest value
 RIGHT_OF_AXIS = (1.03, 0.035)  # where the seeds of attentions without the number stand: of the first one, and further
 ASIDE, MOST_ASIDE = 0.06, 0.3  # of a doubling: how far two variants stand apart, and all of them together
-DASHES: tuple[Any, ...] = ("-.", (0, (6, 1.5, 1, 1.5, 1, 1.5)), (0, (2, 1)))  # of attentions without the number
+DASHES: tuple[Any, ...] = ("-.", DASH_DOT_DOT, (0, (2, 1)))  # of attentions without the number
 ROW, AROUND = 1.3, 0.55  # heights in inches
 
 

@@ -15,7 +15,7 @@ from lra.tables.variants import natural
 from lra.terminal import figure_names, figure_style, plots
 from lra.terminal.display_names import display_name
 from lra.terminal.figure_file import Drawn
-from lra.terminal.figure_style import PALETTE, WIDTHS, hover
+from lra.terminal.figure_style import DASH_DOT_DOT, PALETTE, WIDTHS, hover
 
 Curves = Mapping[str, Mapping[int, DevCurve]]  # by variant and seed
 MOST_SEEDS = 6  # of more seeds, which no eye tells apart, all are one line with gaps
@@ -24,7 +24,7 @@ LETTERS_OF_INCH = 14  # of a panel's name
 PANEL, PANEL_OF_ONE_ROW, LONE_PANEL, AROUND = 0.95, 1.15, 2.0, 0.6  # heights in inches
 MOST_LINES = 4  # of a legend in the place of a panel
 DASHES: tuple[Any, ...] = (  # of each seed, so that it is found in grey too: lengths of lines and gaps, in line widths
-    "-", "--", "-.", ":", (0, (6, 1.5, 1, 1.5, 1, 1.5)), (0, (9, 2)),
+    "-", "--", "-.", ":", DASH_DOT_DOT, (0, (9, 2)),
 )  # fmt: skip
 
 

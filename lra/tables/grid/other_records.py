@@ -69,7 +69,7 @@ def all_there(run_set: RunSet) -> list[OtherRecords]:
 
 
 def _size_and_protocol(record: Record) -> str:
-    return f"size={record['identity']['size']} protocol={record['identity']['protocol']}"
+    return f"size={record.size} protocol={record.protocol}"
 
 
 def _others(run_set: RunSet, kind: str, records: list[Record]) -> OtherRecords:

@@ -139,7 +139,7 @@ def _with_group(title: str, group: ProtocolAndSize) -> str:
 def _place(record: Record, references: Mapping[str, Sequence[Record]]) -> str:
     """Word a run's place among the published runs with its settings; empty where there is none."""
     place = place_of(record, references.get(record.config_hash, ()))
-    return f"seed {record['identity']['seed']} {place}" if place else ""
+    return f"seed {record.seed} {place}" if place else ""
 
 
 def _column_texts(method: str, record: Record) -> list[str]:
@@ -182,7 +182,7 @@ class _Shared:
     def lines(self, *, beside: "_Shared") -> list[str]:
         """Write these lines, and one for each field that differs, with the value of each seed."""
         lines = self.equal_lines(beside=beside)
-        lines.append(f"seed: {', '.join(str(record['identity']['seed']) for record in self._records)}")
+        lines.append(f"seed: {', '.join(str(record.seed) for record in self._records)}")
         for key, values in self._differing.items():
             lines.append(f"{key}: {', '.join(map(_short, values))}")
         return lines

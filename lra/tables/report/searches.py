@@ -70,8 +70,7 @@ class FoundSearch:
     def lines(self) -> list[str]:
         """Write a line for each trial, the best one first."""
         return [
-            f"{_percent(trial['outcome']['best_dev_accuracy'])}  {_percent(trial['outcome']['test_accuracy'])}"
-            f"  {self.words(place)}"
+            f"{_percent(trial.best_dev_accuracy)}  {_percent(trial.test_accuracy)}  {self.words(place)}"
             for place, trial in enumerate(self.trials)
         ]
 

@@ -88,7 +88,7 @@ def run(cfg: DictConfig) -> None:
     write_exported(folder, to, trained, record)
     console = make_console()
     size = size_text(sum(path.stat().st_size for path in to.iterdir()))
-    console.print(f"exported {size}, test accuracy {record['outcome']['test_accuracy']:.2%}: {visible(str(to))}")
+    console.print(f"exported {size}, test accuracy {record.test_accuracy:.2%}: {visible(str(to))}")
     console.print(visible(f"in Python: lra.load_exported({json.dumps(str(to), ensure_ascii=False)})"))
 
 
@@ -154,7 +154,7 @@ def model_card(record: Record, config: Mapping[str, Any], *, folder: str) -> str
         "best dev accuracy": f"{outcome['best_dev_accuracy']:.2%}, at step {outcome['best_step']}",
         "steps": str(outcome["steps"]),
         "seed": str(identity["seed"]),
-        "parameters": f"{record['cost']['parameters']:,}",
+        "parameters": f"{record.cost['parameters']:,}",
         "data": f"{provenance['data_origin']}: {_pairs(provenance['data_sha256'])}",
         "versions": _pairs(provenance["versions"]),
         "commit": provenance.get("git_commit") or "not recorded",
