@@ -29,6 +29,7 @@ __all__ = [
     "run_dir",
 ]
 _HOMES = {
+    "Run": "run",
     **dict.fromkeys(("build_datamodule", "build_mixers", "build_model", "build_module"), "from_config"),
     "SequenceEncoder": "tools.sequence_encoder",
     "UserError": "types",

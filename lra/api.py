@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -11,18 +10,14 @@ from hydra.errors import HydraException
 from omegaconf.errors import OmegaConfBaseException
 
 from lra.base.paths import runs_dir
-from lra.from_config import build_module, load_best_weights
 from lra.from_config.store import ensure_store
+from lra.run import Run
 from lra.runs.collection import collect
-from lra.runs.files import METRICS, find_run
 from lra.runs.groups import find_group, nearest_groups
-from lra.runs.record import read_record
-from lra.runs.schema import Record
 from lra.settings.check import check_config
 from lra.settings.compose import load_config
 from lra.settings.overrides import check_mixer, check_overrides
 from lra.settings.run_folder import store_dir
-from lra.settings.stored_config import read_trained_config
 from lra.terminal.console import make_console
 from lra.types import UserError
 
@@ -30,7 +25,6 @@ if TYPE_CHECKING:  # slow imports, made only where they are used
     import pandas as pd
     from omegaconf import DictConfig
 
-    from lra.training.module import ClassifierModule
 
 SHORT = {  # the columns of `records(…, columns="short")`, by their names among all columns
     "identity.task": "task",
@@ -39,26 +33,6 @@ SHORT = {  # the columns of `records(…, columns="short")`, by their names amon
     "outcome.test_accuracy": "accuracy",
     "cost.train_seconds": "seconds",
 }
-
-
-@dataclass(frozen=True, kw_only=True)
-class Run:
-    """A trained run, read from its folder by `load_run`.
-
-    Attributes:
-        folder: the run's folder.
-        config: every setting, as `compose` returns it; its `paths` are those of this machine.
-        record: the content of `result.json`, with the fields of `lra.runs.schema.Record`; None if the run is not
-            finished.
-        curves: the rows of `metrics.csv`: `step`, and what was logged at that step (`train/loss`, `dev/accuracy`, …).
-        module: the classifier with the weights that had the best dev accuracy, on the CPU, in evaluation mode.
-    """
-
-    folder: Path
-    config: DictConfig
-    record: Record | None
-    curves: pd.DataFrame
-    module: ClassifierModule
 
 
 def compose(*overrides: str) -> DictConfig:
@@ -133,21 +107,9 @@ def load_run(folder: str | Path, *, seed: int | None = None) -> Run:
         >>> run.record.steps, len(run.curves) > 0
         (4, True)
     """
-    import pandas as pd
-
-    from lra.training.curves import COLUMNS, read_curves
-
-    folder = find_run(str(folder), runs_dir(), seed=seed)
-    cfg = read_trained_config(folder, load_config("train").paths)
-    module = build_module(cfg)
-    load_best_weights(module.model, folder)
-    return Run(
-        folder=folder,
-        config=cfg,
-        record=read_record(folder),
-        curves=pd.DataFrame(read_curves(folder / METRICS), columns=list(COLUMNS)),
-        module=module.eval(),
-    )
+    run = Run.find(str(folder), seed=seed)
+    run.module.eval()  # settings and weights are read here, so that what is wrong with them is said here
+    return run
 
 
 def records(source: str | Path, *, columns: Literal["all", "short"] = "all") -> pd.DataFrame:

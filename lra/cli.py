@@ -130,7 +130,7 @@ def _run(verb: str, arguments: list[str]) -> int:
     from hydra.types import RunMode
     from omegaconf import DictConfig
 
-    from lra.runs.run_lock import RunLockedError
+    from lra.run import RunLockedError
     from lra.settings.application import ONE_RUN_FLAGS, no_hydra_folder_if_refused, read_flags, run_composed
     from lra.settings.check import check_config
     from lra.settings.compose import load_config, without_descriptions

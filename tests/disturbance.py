@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from lra.runs.run_lock import is_locked
+from lra.run import Run
 from lra.training.curves import read_curves
 from tests.conftest import outer_environment
 
@@ -112,4 +112,4 @@ def steps(runs: Path, column: str = "train/loss") -> list[int]:
 
 def locked(runs: Path) -> list[Path]:
     """Folders of runs that some process holds."""
-    return [path.parent for path in runs.rglob("*lock") if is_locked(path.parent)]
+    return [path.parent for path in runs.rglob("*lock") if Run(path.parent).locked]

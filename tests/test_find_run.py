@@ -3,7 +3,8 @@
 import pytest
 
 from lra.cli import main
-from lra.runs.files import CONFIG, find_run, run_folder
+from lra.run import Run
+from lra.runs.files import CONFIG, run_folder
 from lra.types import UserError
 
 
@@ -24,7 +25,7 @@ def make(runs, settings_hash: str, seed: int = 0, group: str = "default", task: 
 
 def error_of(run: str, runs, seed: int | None = None) -> UserError:
     with pytest.raises(UserError) as caught:
-        find_run(run, runs, seed=seed)
+        Run.find(run, runs=runs, seed=seed)
     assert "\n" not in str(caught.value)
     return caught.value
 
@@ -33,15 +34,15 @@ def error_of(run: str, runs, seed: int | None = None) -> UserError:
 def test_the_hash_or_its_first_digits_name_a_run_of_any_group(runs, typed):
     folder = make(runs, "a1b9200f", group="table/more")
     make(runs, "a1c9200f")
-    assert find_run(typed, runs) == folder
+    assert Run.find(typed, runs=runs) == Run(folder)
 
 
 def test_a_folder_is_taken_as_it_is_also_when_it_is_not_there(runs, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     make(runs, "a1b9200f")
     (tmp_path / "a1b9").mkdir()
-    assert str(find_run("a1b9", runs)) == "a1b9"
-    assert str(find_run("/nowhere/a1b9200f", runs)) == "/nowhere/a1b9200f"
+    assert str(Run.find("a1b9", runs=runs).folder) == "a1b9"
+    assert str(Run.find("/nowhere/a1b9200f", runs=runs).folder) == "/nowhere/a1b9200f"
     error = error_of("a1b9", runs, seed=0)
     assert (error.kind, error.key) == ("no_effect", "seed")
 
@@ -51,7 +52,7 @@ def test_of_several_seeds_the_seed_is_typed(runs):
     error = error_of("a1b9", runs)
     assert (error.kind, error.value) == ("several_runs", "a1b9")
     assert error.right == [f"run=a1b9200f seed={seed}" for seed in range(3)]
-    assert find_run("a1b9200f", runs, seed=1) == folders[1]
+    assert Run.find("a1b9200f", runs=runs, seed=1) == Run(folders[1])
 
 
 def test_digits_of_several_hashes_list_the_whole_hashes(runs):
@@ -64,13 +65,13 @@ def test_equal_runs_of_two_groups_are_told_apart_by_the_group_and_what_is_listed
     right = error_of("a1b9200f", runs).right
     assert right == ["run=default/a1b9200f seed=0", "run=other/deep/a1b9200f seed=0"]
     typed = [text.removeprefix("run=").split(" seed=") for text in right]
-    assert {find_run(run, runs, seed=int(seed)) for run, seed in typed} == folders
+    assert {Run.find(run, runs=runs, seed=int(seed)).folder for run, seed in typed} == folders
 
 
 def test_what_only_folders_tell_apart_is_listed_by_its_folder(runs):
     folders = {make(runs, "a1b9200f", task=task) for task in ("listops", "text")}
     right = error_of("a1b9200f", runs).right
-    assert {find_run(text.removeprefix("run="), runs) for text in right} == folders
+    assert {Run.find(text.removeprefix("run="), runs=runs).folder for text in right} == folders
 
 
 def test_another_seed_is_one_line_with_those_there_are(runs):

@@ -7,7 +7,7 @@ import wandb
 
 from lra.base.text import without_credentials
 from lra.cli import main
-from lra.runs.failure import read_failure, write_failure
+from lra.run import Run
 from lra.runs.files import CONFIG, FAILED
 from lra.terminal.errors import explain
 from lra.types import UserError
@@ -53,10 +53,10 @@ def test_no_error_line_says_it(error):
 
 def test_nor_does_the_mark_of_a_failure(tmp_path):
     """Also that of a child that has printed something else than an error line."""
-    write_failure(tmp_path, f"cannot reach {ADDRESS}")
+    Run(tmp_path).fail(f"cannot reach {ADDRESS}")
     assert SECRET not in (tmp_path / FAILED).read_text()
     (tmp_path / FAILED).write_text(json.dumps({"error": f"cannot reach {ADDRESS}", "id": "of an earlier version"}))
-    failure = read_failure(tmp_path)
+    failure = Run(tmp_path).failure
     assert failure is not None
     assert SECRET not in failure.error
 

@@ -17,6 +17,7 @@ from docs.blocks.published import ROOT, cells, measurements, records
 from docs.blocks.short_seconds import largest_difference
 from lra.base.paths import DESCRIPTION, NO_OPTION_KEYS
 from lra.base.text import MISSING, for_markdown, number
+from lra.run import Run
 from lra.runs.files import METRICS
 from lra.runs.published_numbers import PAPER, TASKS, TOLERANCE_POINTS
 from lra.runs.schema import Record
@@ -74,7 +75,7 @@ def _demo_output(record: Record) -> str:
         curve = record.outcome["dev_curve"]
         passes = [f"{step},{accuracy}" for step, accuracy in zip(curve["step"], curve["accuracy"], strict=True)]
         (folder / METRICS).write_text("\n".join([f"step,{DEV_ACCURACY}", *passes, ""]))
-        print_summary(Console(file=out, width=PRINTED_WIDTH), folder, record, Path("runs"))
+        print_summary(Console(file=out, width=PRINTED_WIDTH), Run(folder), record, Path("runs"))
     printed, _, _ = out.getvalue().partition("learning curve")
     lines = [line.rstrip() for line in printed.rstrip().splitlines()]
     return "\n".join(["```", *lines[:FIRST_LINES], "```"])

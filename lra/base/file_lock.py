@@ -6,13 +6,14 @@ a kill, or a copy of a folder that comes from another file system, leaves a lock
 """
 
 import errno
+import fcntl
 import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from filelock import BaseFileLock, FileLock, SoftFileLock, Timeout
+from filelock import FileLock, Timeout
 
 from lra.base.files import DISK_FULL
 from lra.base.printed_commands import shell_command
@@ -65,7 +66,7 @@ def file_lock(path: Path, *, seconds: float | None = None) -> Iterator[None]:
         try:
             lock.acquire(timeout=PATIENCE_SECONDS if seconds is None else seconds)
         except Timeout as error:
-            held = LockHeldError(path, _leftover(lock, path))
+            held = LockHeldError(path, _leftover(path))
             if seconds is not None:
                 raise held from error
             print(f"waiting: {held}", file=sys.stderr)
@@ -89,9 +90,9 @@ def _refusals(path: Path) -> Iterator[None]:
         raise NoFileLocksError(path, error) from error
 
 
-def _leftover(lock: BaseFileLock, path: Path) -> str:
+def _leftover(path: Path) -> str:
     """Say how to delete the lock if nobody holds it, where the file itself is the lock."""
-    if not isinstance(lock, SoftFileLock):  # which filelock makes of a lock where there is no flock
+    if _has_flock(path):
         return ""
     holder = " on ".join(path.read_text(errors="replace").split()[:2]) if path.is_file() else ""
     named = visible(holder)[:SHOWN] or "no process"
@@ -99,3 +100,13 @@ def _leftover(lock: BaseFileLock, path: Path) -> str:
         f"The lock names {named}; there is no flock on this file system, so it stays after a kill."
         f" If no process is at work, type: {shell_command('rm', path)}"
     )
+
+
+def _has_flock(path: Path) -> bool:
+    """Tell whether the file system of a lock file has `flock`; where it has none, filelock takes the file itself."""
+    try:
+        with path.open("rb") as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except OSError as error:
+        return error.errno != errno.ENOSYS
+    return True

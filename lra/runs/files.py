@@ -1,10 +1,11 @@
-"""A run's folder: its path, the names of its files, and how a command finds it."""
+"""A run's folder: its path, what the path says, the names of its files, and how a command finds it."""
 
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
 from pathlib import Path
+from typing import NamedTuple
 
 from lra.base.files import paths_below
 from lra.base.printed_commands import command, override, typed_command, typed_overrides
@@ -58,20 +59,35 @@ def run_folders(top: Path, runs: Path) -> Iterator[Path]:
             yield folder
 
 
+class FolderNames(NamedTuple):
+    """What the path of a run's folder says; `settings` are protocol, size, steps and hash, as in its name."""
+
+    task: str
+    method: str
+    settings: str
+    steps: int
+    config_hash: str
+    seed: int
+
+
+def folder_names(folder: Path) -> FolderNames | None:
+    """Read the path of a run's folder; None for a folder elsewhere, such as a copy under another name."""
+    *above, task, method, _, _ = ("", "", "", *folder.absolute().parts)
+    settings, seed = SETTINGS_FOLDER.fullmatch(folder.parent.name), SEED_FOLDER.fullmatch(folder.name)
+    if settings is None or seed is None or not any(above):
+        return None
+    return FolderNames(task, method, settings[0], int(settings["steps"]), settings["hash"], int(seed[1]))
+
+
 def hash_and_seed(folder: Path) -> tuple[str, int]:
     """Read the hash of the settings, eight hex digits, and the seed from the path of a run's folder."""
-    settings, seed = SETTINGS_FOLDER.fullmatch(folder.parent.name), SEED_FOLDER.fullmatch(folder.name)
-    assert settings is not None, folder
-    assert seed is not None, folder
-    return settings["hash"], int(seed[1])
+    names = folder_names(folder)
+    assert names is not None, folder
+    return names.config_hash, names.seed
 
 
-def find_run(run: str, runs: Path, *, seed: int | None = None) -> Path:
-    """Find a run's folder, which need not exist if a folder was named.
-
-    `run` is the folder; or the hash of the run's settings, or at least four of its first digits: `a1b9200f`. In front
-    of it may stand a run group, `table/a1b9200f`, for runs that only the group tells apart. `seed` is for runs that
-    only it tells apart; None for a folder.
+def find_folder(run: str, runs: Path, *, seed: int | None = None) -> Path:
+    """Find the folder of a run below `runs` by its folder, hash, or group and hash, as `lra.Run.find` explains.
 
     Raises:
         UserError: when no run or several runs have this hash and seed.

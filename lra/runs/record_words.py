@@ -19,3 +19,9 @@ def steps_text(record: Record) -> str:
     """Word the number of steps, of a run that a callback has ended early `8 of 40`."""
     outcome = record.outcome
     return (f"{outcome['stopped_step']:,} of " if "stopped_step" in outcome else "") + f"{outcome['steps']:,}"
+
+
+def finished_text(record: Record) -> str:
+    """Word the state of a finished run."""
+    ended = f", ended at step {steps_text(record)}" if "stopped_step" in record.outcome else ""
+    return f"finished, {record.test_accuracy:.2%}{ended}"

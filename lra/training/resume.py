@@ -24,6 +24,7 @@ from lra.base.files import sha256
 from lra.runs.files import BEST, LAST
 from lra.training import private_lightning
 from lra.training.checkpoints import NEXT_BEST, BestDevPass, checkpoint_errors, read_checkpoint
+from lra.training.loop_settings import LoopSettings
 from lra.training.memory import peak_memory_bytes, reset_peak_memory
 from lra.training.ranks import gather, rank_in_group
 
@@ -40,17 +41,15 @@ T = TypeVar("T")
 
 
 class ResumePoint(Checkpoint):
-    """Writes `last.ckpt` after each dev pass and every `every_seconds` between them, and writes `best.ckpt`.
+    """Writes `last.ckpt` after each dev pass and every `checkpoint_every_seconds` between them, and writes `best.ckpt`.
 
     When a dev pass follows a step, the checkpoint is written after the pass. Otherwise Lightning would skip the pass on
     resuming.
 
     Args:
+        folder: where the checkpoints are.
+        loop: when dev passes and checkpoints are due.
         best: the best dev pass so far; None before the first.
-        eval_every: optimizer steps between dev passes.
-        steps: optimizer steps of the whole run.
-        ask_every: optimizer steps between those at which several processes ask each other whether it is time to save or
-            to stop. They do so through the device, so these should be steps that wait for it anyway.
         batch_parts: number of parts into which a batch is split; the position in the data counts these.
 
     Attributes:
@@ -58,20 +57,8 @@ class ResumePoint(Checkpoint):
         ended: whether a callback of the user's own, such as early stopping, has ended the run before its last step.
     """
 
-    def __init__(
-        self,
-        folder: Path,
-        *,
-        best: BestDevPass | None,
-        every_seconds: float,
-        eval_every: int,
-        steps: int,
-        ask_every: int,
-        batch_parts: int = 1,
-    ):
-        self.folder, self.best, self.batch_parts = folder, best, batch_parts
-        self.every_seconds, self.eval_every, self.steps = every_seconds, eval_every, steps
-        self.ask_every = ask_every
+    def __init__(self, folder: Path, loop: LoopSettings, *, best: BestDevPass | None, batch_parts: int = 1):
+        self.folder, self.loop, self.best, self.batch_parts = folder, loop, best, batch_parts
         self.train_seconds = 0.0
         self.peak_memory_bytes = 0
         self.passes: DevPasses = {"step": [], "accuracy": []}
@@ -102,20 +89,20 @@ class ResumePoint(Checkpoint):
         if private_lightning.is_accumulating(trainer):
             return
         step = trainer.global_step
-        asks = trainer.world_size == 1 or step % self.ask_every == 0
+        asks = trainer.world_size == 1 or step % self.loop.log_every_steps == 0
         if asks and _time_is_up(trainer):
             private_lightning.end_at(trainer, step)
-        if step == self.steps:
+        if step == self.loop.steps:
             trainer.should_stop = True  # makes Lightning run a dev pass, even if eval_every does not divide steps
-        elif step % self.eval_every != 0:
-            due = asks and _any_process(trainer, time.monotonic() - self._saved >= self.every_seconds)
+        elif step % self.loop.eval_every != 0:
+            due = asks and _any_process(trainer, time.monotonic() - self._saved >= self.loop.checkpoint_every_seconds)
             if due or step == trainer.max_steps:  # all processes must save together
                 self._save(trainer)
 
     def on_validation_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         """Save; keep the weights as the best ones if their dev accuracy is above all earlier ones."""
         time_is_up = _time_is_up(trainer)  # all processes must ask
-        self.ended = trainer.should_stop and trainer.global_step < self.steps and not time_is_up
+        self.ended = trainer.should_stop and trainer.global_step < self.loop.steps and not time_is_up
         accuracy = trainer.callback_metrics["dev/accuracy"].item()
         self.passes["step"].append(trainer.global_step)
         self.passes["accuracy"].append(accuracy)

@@ -1,20 +1,20 @@
 """Train one run from its first step or from a checkpoint, and test its best checkpoint."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytorch_lightning as pl
 import torch
-from pytorch_lightning.callbacks import Callback, ProgressBar
-from pytorch_lightning.loggers.logger import Logger
+from pytorch_lightning.callbacks import ProgressBar
 from rich.console import Console
 
+from lra.model.classifier import count_parameters
 from lra.runs.files import LAST
 from lra.training import private_lightning
 from lra.training.checkpoints import best_dev_pass, best_of, checkpoint_errors, read_checkpoint, read_matching_weights
+from lra.training.loop_settings import LoopSettings, TrainerAdditions
 from lra.training.machine import Machine
 from lra.training.machine_load import MachineLoad
 from lra.training.memory import peak_memory_bytes
@@ -42,6 +42,7 @@ class RunOutcome:
         peak_memory_bytes: largest memory of the processes that trained and tested the run.
         batch_parts: number of parts into which each batch was split.
         dev_curve: step and accuracy of each dev pass.
+        parameters: number of the model's parameters.
     """
 
     test_accuracy: float
@@ -55,39 +56,25 @@ class RunOutcome:
     peak_memory_bytes: int
     batch_parts: int
     dev_curve: DevPasses
+    parameters: int
 
 
 def fit(
     module: ClassifierModule,
     datamodule: pl.LightningDataModule,
-    *,
     folder: Path,
     machine: Machine,
-    steps: int,
-    eval_every: int,
-    max_steps: int | None,
-    log_every_steps: int,
-    checkpoint_every_seconds: float,
-    loggers: list[Logger],
+    loop: LoopSettings,
+    added: TrainerAdditions,
+    *,
     console: Console,
-    profiler: str | None,
-    callbacks: Sequence[Callback] = (),
-    trainer_arguments: Mapping[str, Any] | None = None,
 ) -> bool:
-    """Train to `steps`, or to `max_steps` if that is less, from the last checkpoint in `folder` if there is one.
+    """Train a run to its last step, from the last checkpoint in `folder` if there is one.
 
-    Args:
-        steps: optimizer steps of the whole run and its schedule.
-        eval_every: optimizer steps between dev passes.
-        max_steps: step after which training stops early; None: none.
-        log_every_steps: optimizer steps between logged points.
-        console: where to show progress, unless a callback shows it or `enable_progress_bar` is false.
-        profiler: name of a Lightning profiler; None: none.
-        callbacks: callbacks of the user's own; one may end the run early.
-        trainer_arguments: arguments of Lightning's Trainer beside lra's own, see `lra.settings.added_keys`.
+    `console` shows progress, unless a callback shows it or the Trainer's `enable_progress_bar` is false.
 
     Returns:
-        Whether the run has reached `steps`, or a callback has ended it early.
+        Whether the run has reached `loop.steps`, or a callback has ended it early.
 
     Raises:
         UserError: when a checkpoint is damaged, or `best.ckpt` is not this run's.
@@ -96,39 +83,30 @@ def fit(
     """
     best = best_dev_pass(folder)
     start_step, ended = saved_step_and_end(folder)
-    stop = steps if max_steps is None else min(steps, max_steps)
-    if ended or start_step >= stop:
-        return ended or start_step >= steps
-    eval_every = min(eval_every, steps)
-    telemetry = Telemetry(every_steps=log_every_steps, last_step=steps)
-    resume = ResumePoint(
-        folder,
-        best=best,
-        every_seconds=checkpoint_every_seconds,
-        eval_every=eval_every,
-        steps=steps,
-        ask_every=log_every_steps,
-        batch_parts=machine.accumulate_grad_batches,
-    )
-    arguments = {**(trainer_arguments or {})}
+    if ended or start_step >= loop.last_step:
+        return ended or start_step >= loop.steps
+    loop = replace(loop, eval_every=min(loop.eval_every, loop.steps))
+    telemetry = Telemetry(every_steps=loop.log_every_steps, last_step=loop.steps)
+    resume = ResumePoint(folder, loop, best=best, batch_parts=machine.accumulate_grad_batches)
+    arguments = {**added.arguments}
     shown = arguments.pop("enable_progress_bar", True)
-    if any(isinstance(callback, ProgressBar) for callback in callbacks):
+    if any(isinstance(callback, ProgressBar) for callback in added.callbacks):
         arguments["enable_progress_bar"], shown = True, False  # theirs in the place of ours
     progress = console if shown else Console(quiet=True)
     trainer = make_trainer(
         machine,
         arguments,
-        max_steps=stop,
+        max_steps=loop.last_step,
         default_root_dir=folder,
         accumulate_grad_batches=machine.accumulate_grad_batches,
-        val_check_interval=eval_every * machine.accumulate_grad_batches,
-        logger=loggers,
-        profiler=profiler,
+        val_check_interval=loop.eval_every * machine.accumulate_grad_batches,
+        logger=added.loggers,
+        profiler=added.profiler,
         callbacks=[
             telemetry,
-            RunProgress(telemetry, console=progress, steps=steps, eval_every=eval_every),
+            RunProgress(telemetry, console=progress, steps=loop.steps, eval_every=loop.eval_every),
             MachineLoad(console),
-            *callbacks,
+            *added.callbacks,
             resume,
         ],
     )
@@ -137,7 +115,7 @@ def fit(
         torch.manual_seed(torch.initial_seed() + RANK_STRIDE * number)
     _check_what_is_restored(trainer, folder / LAST)
     trainer.fit(module, datamodule=datamodule, ckpt_path=folder / LAST if start_step else None, weights_only=True)
-    return resume.ended or trainer.global_step >= steps
+    return resume.ended or trainer.global_step >= loop.steps
 
 
 def _check_what_is_restored(trainer: pl.Trainer, path: Path) -> None:
@@ -156,11 +134,9 @@ def _check_what_is_restored(trainer: pl.Trainer, path: Path) -> None:
 def test(
     module: ClassifierModule,
     datamodule: pl.LightningDataModule,
-    *,
     checkpoint: Path,
     machine: Machine,
-    loggers: list[Logger],
-    trainer_arguments: Mapping[str, Any],
+    added: TrainerAdditions,
 ) -> dict[str, float]:
     """Test the weights in `checkpoint`, and return `test/accuracy` and `test/loss` over every example.
 
@@ -168,8 +144,8 @@ def test(
         UserError: when the checkpoint is damaged, or its weights do not fit the model.
     """
     read_matching_weights(checkpoint, module.model)  # a mistake in them is worded before Lightning meets it
-    arguments = {name: value for name, value in trainer_arguments.items() if name != "enable_progress_bar"}
-    trainer = make_trainer(machine, arguments, logger=loggers)
+    arguments = {name: value for name, value in added.arguments.items() if name != "enable_progress_bar"}
+    trainer = make_trainer(machine, arguments, logger=added.loggers)
     trainer.test(module, datamodule=datamodule, ckpt_path=checkpoint, weights_only=True, verbose=False)
     return {name: value.item() for name, value in trainer.callback_metrics.items()}
 
@@ -195,4 +171,5 @@ def collect_outcome(folder: Path, metrics: dict[str, float], module: ClassifierM
         # The machine's device: Lightning has moved the module to the CPU.
         peak_memory_bytes=max(int(state["peak_memory_bytes"]), peak_memory_bytes(machine.device)),
         batch_parts=machine.accumulate_grad_batches,
+        parameters=count_parameters(module.model),
     )

@@ -9,14 +9,14 @@ from torch import Tensor
 
 from lra.base.text import visible
 from lra.from_config import build_data, build_datamodule, build_module, build_trained_model, machine_and_loggers
-from lra.runs.files import BEST, find_run
-from lra.runs.record import read_record
+from lra.run import Run
+from lra.runs.files import BEST
 from lra.settings.check import check_config
 from lra.settings.processes_and_parts import num_processes, use_one_device
-from lra.settings.stored_config import read_trained_config
 from lra.terminal.console import make_console
 from lra.training.compiled import compile_model
 from lra.training.correct_examples import correct_examples
+from lra.training.loop_settings import TrainerAdditions
 from lra.types import UserError
 from lra.verbs.train_summary import print_predictions
 
@@ -32,9 +32,9 @@ def evaluate_run(cfg: DictConfig, trainer: Mapping[str, object]) -> None:
         UserError: when there is no such run, or it has another accuracy.
     """
     console = make_console()
-    folder = find_run(str(cfg.run), Path(cfg.paths.runs), seed=OmegaConf.select(cfg, "seed"))
-    trained = read_trained_config(folder, cfg.paths)
-    console.print(visible(str(folder)), style="dim")
+    run = Run.find(str(cfg.run), runs=Path(cfg.paths.runs), seed=OmegaConf.select(cfg, "seed"))
+    trained = run.config_with(cfg.paths)
+    console.print(visible(str(run.folder)), style="dim")
     if num_processes(trained) > 1:
         trained_on = f"trained on {num_processes(trained)} devices"
         console.print(f"{trained_on}, tested here on one device, with the same batches")
@@ -44,11 +44,11 @@ def evaluate_run(cfg: DictConfig, trainer: Mapping[str, object]) -> None:
     if trainer:
         trained.trainer.update(trainer)
         check_config(trained, None)
-    correct = _correct(trained, folder)
+    correct = _correct(trained, run)
     accuracy = correct.float().mean().item()
     console.print(f"test accuracy {accuracy:.4%} over {len(correct):,} examples")
-    print_predictions(console, trained, folder, cfg.predictions)
-    record = read_record(folder)
+    print_predictions(console, trained, run, cfg.predictions)
+    record = run.record
     if record is None:
         console.print("the run has no result yet to compare with")
     elif record.test_accuracy == accuracy:
@@ -58,23 +58,17 @@ def evaluate_run(cfg: DictConfig, trainer: Mapping[str, object]) -> None:
         raise UserError(line)
 
 
-def _correct(trained: DictConfig, folder: Path) -> Tensor:
+def _correct(trained: DictConfig, run: Run) -> Tensor:
     """Tell which test examples the best checkpoint predicts right, `[examples]` bool."""
     machine = machine_and_loggers.build_machine(trained)
-    arguments = machine_and_loggers.build_trainer_arguments(trained)
-    if not arguments:
-        batches, model = build_data(trained).test_dataloader(), build_trained_model(trained, folder)
+    added = TrainerAdditions(arguments=machine_and_loggers.build_trainer_arguments(trained))
+    if not added.arguments:
+        batches, model = build_data(trained).test_dataloader(), build_trained_model(trained, run.folder)
         compile_model(model, trained.get("compile"))
         return correct_examples(model, batches, machine)
     from lra.training import run as training
 
     module = build_module(trained)
-    training.test(  # only Lightning's Trainer knows what its arguments mean
-        module,
-        build_datamodule(trained),
-        checkpoint=folder / BEST,
-        machine=machine,
-        loggers=[],
-        trainer_arguments=arguments,
-    )
+    # Only Lightning's Trainer knows what its arguments mean.
+    training.test(module, build_datamodule(trained), run.folder / BEST, machine, added)
     return torch.cat(module.correct)

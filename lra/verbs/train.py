@@ -46,6 +46,8 @@ from lra.runs.schema import NYSTROM, TARGET, Record, is_ours
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from lra.run import Run
+
 
 def run(cfg: DictConfig) -> float | None:
     """Train, test and record a run; show the result of a finished run.
@@ -57,9 +59,8 @@ def run(cfg: DictConfig) -> float | None:
     from hydra.types import RunMode
 
     from lra.base.processes import die_with_parent, die_with_pool_owner
-    from lra.runs.record import read_record
+    from lra.run import Run
     from lra.settings.processes_and_parts import num_nodes, num_processes
-    from lra.settings.run_folder import run_dir
     from lra.terminal.console import make_console
     from lra.training.ranks import check_launch, is_launched, rank
     from lra.types import UserError
@@ -71,79 +72,80 @@ def run(cfg: DictConfig) -> float | None:
     if launched:
         die_with_parent(os.getppid())
     die_with_pool_owner()
-    folder = run_dir(cfg)
-    cfg.paths.run = str(folder)
+    run = Run.of(cfg)
+    cfg.paths.run = str(run.folder)
     OmegaConf.resolve(cfg.paths)  # from here on the folders are plain words, not looked up at each use
-    record = read_record(folder)
+    record = run.record
     if record is not None and cfg.force and launched:
-        line = f"force=true and processes that torchrun or srun has started: some would look for {folder} before it is"
+        line = (
+            f"force=true and processes that torchrun or srun has started: some would look for {run.folder} before it is"
+        )
         raise UserError(f"{line} renamed; move it away, or type without them: {typed_command('train')}")
     if record is not None and not cfg.force:
         sweeping = HydraConfig.get().mode is RunMode.MULTIRUN
-        completed = _completed(cfg, record, folder, console) if is_first_rank else None
+        completed = _completed(cfg, record, run, console) if is_first_rank else None
         if completed is not None:
             record = completed
         elif not sweeping and cfg.finished != "show":
             raise UserError(
-                f"this run has a result already: {record.test_accuracy:.2%} in {folder};"
+                f"this run has a result already: {record.test_accuracy:.2%} in {run.folder};"
                 f" to train it again type: {typed_command('train', 'force=true')}"
                 " (the old folder is kept beside the new one)"
             )
-        _clear_leftover(folder)
-        console.print(f"Finished before, nothing to train: {folder}")
-        print_summary(console, folder, record, Path(cfg.paths.runs))
-        print_predictions(console, cfg, folder, cfg.predictions)
+        _clear_leftover(run)
+        console.print(f"Finished before, nothing to train: {run.folder}")
+        print_summary(console, run, record, Path(cfg.paths.runs))
+        print_predictions(console, cfg, run, cfg.predictions)
         return record.best_dev_accuracy
     check_launch(cfg.trainer.devices, nodes)
     from lra.verbs.train_attempt import train_on_devices, train_run  # torch, which a finished run does not need
 
     if processes > 1 and not launched:
-        train_on_devices(cfg, folder, console, replaced=record)
-        record = read_record(folder)
+        train_on_devices(cfg, run, console, replaced=record)
+        record = run.record
     else:
         console.quiet = not is_first_rank  # only one of several processes prints
-        record = train_run(cfg, folder, console, replaced=record, is_first_rank=is_first_rank)
+        record = train_run(cfg, run, console, replaced=record, is_first_rank=is_first_rank)
     return None if record is None else record.best_dev_accuracy
 
 
-def _completed(cfg: DictConfig, record: Record, folder: Path, console: Console) -> Record | None:
+def _completed(cfg: DictConfig, record: Record, run: Run, console: Console) -> Record | None:
     """Add to the record of a finished run what a kill has left out; None if that is nothing."""
     completed = None
-    if _may_lack_approximation(record, folder):
+    if _may_lack_approximation(record, run):
         from lra.verbs.train_approximation import add_missing_approximation  # torch
 
-        completed = add_missing_approximation(cfg, folder, console)
+        completed = add_missing_approximation(cfg, run, console)
         if completed is not None:
             console.print("A kill had left out the errors of its attention matrices; they are in its record now.")
-    if _may_lack_longer(cfg, record, folder):
+    if _may_lack_longer(cfg, record, run):
         from lra.verbs.train_longer import add_missing_longer  # torch
 
-        with_longer = add_missing_longer(cfg, folder, console)
+        with_longer = add_missing_longer(cfg, run, console)
         if with_longer is not None:
             completed = with_longer
             console.print("A kill had left out the test on longer sequences; it is in its record now.")
     return completed
 
 
-def _may_lack_longer(cfg: DictConfig, record: Record, folder: Path) -> bool:
+def _may_lack_longer(cfg: DictConfig, record: Record, run: Run) -> bool:
     """Tell whether the record may have been left without the test on longer sequences."""
     tested = is_tested_longer(cfg.task.name, cfg.model.get("positions", "learned"))
-    return tested and "longer" not in record and (folder / BEST).is_file()
+    return tested and "longer" not in record and (run.folder / BEST).is_file()
 
 
-def _may_lack_approximation(record: Record, folder: Path) -> bool:
+def _may_lack_approximation(record: Record, run: Run) -> bool:
     """Tell whether the record of a run with Nyström attention may have been left without the errors of its matrices."""
     target = record.settings.get("attention", {}).get(TARGET)
     has_some = target == NYSTROM or not is_ours(target)  # a class of a user's own may be derived from it
-    return has_some and "approximation" not in record and (folder / BEST).is_file()
+    return has_some and "approximation" not in record and (run.folder / BEST).is_file()
 
 
-def _clear_leftover(folder: Path) -> None:
+def _clear_leftover(run: Run) -> None:
     """Delete what a kill has left of adding to the record, unless another process is adding to it."""
     from lra.base.files import unfinished_file
-    from lra.runs.run_lock import is_locked
 
-    unfinished = unfinished_file(folder / RESULT)
-    if unfinished.exists() and not is_locked(folder):
+    unfinished = unfinished_file(run.folder / RESULT)
+    if unfinished.exists() and not run.locked:
         with suppress(OSError):  # in another user's folder it stays
             unfinished.unlink()

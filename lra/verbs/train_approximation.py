@@ -1,25 +1,21 @@
 """Add the errors of Nyström's attention matrices to the record of a finished run that a kill has left without them."""
 
-from pathlib import Path
-
 from omegaconf import DictConfig
 from rich.console import Console
 
 from lra.attention.nystrom import NystromAttention
 from lra.from_config import build_datamodule, build_trained_model, machine_and_loggers
-from lra.runs.record import read_record
-from lra.runs.run_lock import RunLockedError, lock_run
+from lra.run import Run, RunLockedError
 from lra.runs.schema import Record
 from lra.settings.declared import class_of
 from lra.settings.method import ATTENTION, mixes_by_attention
 from lra.settings.processes_and_parts import use_one_device
-from lra.settings.stored_config import read_trained_config
 from lra.training.machine import prepare_machine
 from lra.types import UserError
 from lra.verbs.train_record import add_approximation
 
 
-def add_missing_approximation(cfg: DictConfig, folder: Path, console: Console) -> Record | None:
+def add_missing_approximation(cfg: DictConfig, run: Run, console: Console) -> Record | None:
     """Measure the errors of a finished run's Nyström layers with its best weights, and add them to its record.
 
     The measurement is that at the end of the training, on the first test batch of one process. The W&B run, which has
@@ -30,13 +26,13 @@ def add_missing_approximation(cfg: DictConfig, folder: Path, console: Console) -
             cannot be measured, which a line says.
     """
     try:
-        trained = read_trained_config(folder, cfg.paths)
+        trained = run.config_with(cfg.paths)
         target = class_of(trained, ATTENTION) if mixes_by_attention(trained) else None
         if target is None or not _is_nystrom(target):
             return None
         use_one_device(trained)
-        with lock_run(folder, patience_seconds=0):
-            record = read_record(folder)
+        with run.lock(patience_seconds=0):
+            record = run.record
             if record is None or "approximation" in record:
                 return record
             machine = machine_and_loggers.build_machine(trained)
@@ -45,8 +41,8 @@ def add_missing_approximation(cfg: DictConfig, folder: Path, console: Console) -
             if data.data_sha256 != record.provenance["data_sha256"]:
                 console.print("The errors of its attention matrices are missing, and the data are others by now.")
                 return None
-            model = build_trained_model(trained, folder)
-            added = add_approximation(record, folder, model, data.test_dataloader, machine.device, console)
+            model = build_trained_model(trained, run.folder)
+            added = add_approximation(record, run, model, data.test_dataloader, machine.device, console)
     except RunLockedError:
         return None
     except UserError as error:

@@ -5,6 +5,7 @@ Or start one such training on each of several devices, as `lra train trainer=ddp
 
 from collections.abc import Callable
 from contextlib import nullcontext
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytorch_lightning as pl
@@ -15,24 +16,24 @@ from rich.text import Text
 
 from lra.base.files import replace_text
 from lra.base.processes import WARNING, is_out_of_memory
-from lra.base.settings_hash import hash_of
 from lra.base.text import without_credentials
 from lra.data.datamodule import StoreDataModule
 from lra.data.store import verify_store
 from lra.from_config import build_datamodule, build_module, build_spec, check_classes, machine_and_loggers
 from lra.from_config.store import ensure_store
 from lra.model.classifier import count_parameters
+from lra.run import Run, RunLockedError
 from lra.runs.files import BEST, CONFIG, LAST, METRICS, RESULT
 from lra.runs.reference_curves import place_among, published_curves, references_of
-from lra.runs.run_lock import RunLockedError, keep_replaced_run, lock_run
 from lra.runs.schema import Record
-from lra.settings.hashed_settings import hashed_settings
+from lra.settings.hashed_settings import config_hash
 from lra.settings.processes_and_parts import AUTO, batch_parts, num_processes
 from lra.settings.run_folder import store_dir
 from lra.training import run as training
 from lra.training.checkpoints import report_saved_step, saved_step
 from lra.training.compiled import GRAPH_MODES
 from lra.training.loggers import CurveLogger, finish_wandb, log_numbers, log_result
+from lra.training.loop_settings import LoopSettings, TrainerAdditions
 from lra.training.machine import Machine, quiet_lightning
 from lra.training.memory import next_parts, parts_that_fit, release_memory
 from lra.training.module import ClassifierModule
@@ -52,14 +53,33 @@ class TooLargeError(Exception):
     """Raised when a batch does not fit into memory, with the number of parts that the run can begin again with."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class Attempt:
+    """The training of a run in this process.
+
+    Attributes:
+        cfg: the configuration, as it was typed.
+        run: the run, which is locked.
+        console: where to print.
+        is_first_rank: whether this is the first, or only, one of the processes that train together. It alone writes
+            files.
+        begin: what is called when the training begins.
+    """
+
+    cfg: DictConfig
+    run: Run
+    console: Console
+    is_first_rank: bool
+    begin: Callable[[], object]
+
+
 def train_run(
-    cfg: DictConfig, folder: Path, console: Console, *, replaced: Record | None, is_first_rank: bool
+    cfg: DictConfig, run: Run, console: Console, *, replaced: Record | None, is_first_rank: bool
 ) -> Record | None:
     """Train, test and record a run, under its lock; with the batch in more parts where it does not fit into memory.
 
-    `replaced` is the record that `force=true` replaces; None if the run has none. `is_first_rank`: whether this is the
-    first, or only, one of the processes that train together. It alone writes files, and returns the record if the run
-    came to its end.
+    `replaced` is the record that `force=true` replaces; None if the run has none. Only with `is_first_rank` the record
+    is returned, if the run came to its end.
 
     Raises:
         RunLockedError: when another process is at work on the run.
@@ -71,17 +91,19 @@ def train_run(
     machine_and_loggers.check_loggers(cfg)
     check_classes(cfg)
     ensure_store(cfg, console)
+    runs = Path(cfg.paths.runs)
     with (
-        lock_run(folder) if is_first_rank else nullcontext(),
-        no_folder_if_refused(folder, Path(cfg.paths.runs)) if is_first_rank else nullcontext(_nothing) as begin,
-        report_saved_step(folder, cfg.recipe.steps),
+        run.lock() if is_first_rank else nullcontext(),
+        no_folder_if_refused(run, runs) if is_first_rank else nullcontext(_nothing) as begin,
+        report_saved_step(run.folder, cfg.recipe.steps),
     ):
         if is_first_rank and cfg.check:
             verify_store(store_dir(cfg))
-        parts = _initial_parts(cfg, folder) if replaced is None else batch_parts(cfg)
+        attempt = Attempt(cfg=cfg, run=run, console=console, is_first_rank=is_first_rank, begin=begin)
+        parts = _initial_parts(cfg, run) if replaced is None else batch_parts(cfg)
         while True:
             try:
-                record = _attempt(cfg, folder, console, parts, begin, replaced=replaced, is_first_rank=is_first_rank)
+                record = _try(attempt, parts, replaced)
                 break
             except TooLargeError as error:
                 (parts,) = error.args
@@ -92,12 +114,12 @@ def train_run(
                 f" a step still has {cfg.recipe.batch_size}"
             )
     if record is not None:
-        print_summary(console, folder, record, Path(cfg.paths.runs))
-        print_predictions(console, cfg, folder, cfg.predictions)
+        print_summary(console, run, record, runs)
+        print_predictions(console, cfg, run, cfg.predictions)
     return record
 
 
-def train_on_devices(cfg: DictConfig, folder: Path, console: Console, *, replaced: Record | None) -> None:
+def train_on_devices(cfg: DictConfig, run: Run, console: Console, *, replaced: Record | None) -> None:
     """Start one training process per device and wait for all of them; `replaced` as for `train_run`.
 
     Raises:
@@ -108,14 +130,14 @@ def train_on_devices(cfg: DictConfig, folder: Path, console: Console, *, replace
     machine_and_loggers.check_loggers(cfg)
     ensure_store(cfg, console)
     build_datamodule(cfg)
-    with lock_run(folder):  # fails now if another process has the run; later the process of rank 0 holds the lock
-        keep_replaced_run(folder, replaced)
+    with run.lock():  # fails now if another process has the run; later the process of rank 0 holds the lock
+        run.keep_aside(replaced)
     # A file of a sweep or search among the overrides would make the processes begin it anew, were it not for the mode.
-    with report_saved_step(folder, cfg.recipe.steps):
+    with report_saved_step(run.folder, cfg.recipe.steps):
         code, error = spawn_ranks(cfg.trainer.devices, [*HydraConfig.get().overrides.task, "hydra.mode=RUN"])
     if code == LOCKED:
         raise RunLockedError(error)
-    if code and (folder / RESULT).exists():
+    if code and (run.folder / RESULT).exists():
         console.print(f"{WARNING}a process ended after the result was written: {error}")
     elif code:
         raise UserError(error)
@@ -125,112 +147,76 @@ def _nothing() -> None:
     """Do nothing."""
 
 
-def _attempt(
-    cfg: DictConfig,
-    folder: Path,
-    console: Console,
-    parts: int,
-    begin: Callable[[], object],
-    *,
-    replaced: Record | None,
-    is_first_rank: bool,
-) -> Record | None:
-    """Train with the batch in `parts` parts; raise `TooLargeError` if it does not fit and more parts may be tried.
-
-    `begin` is called when the training begins.
-    """
-    cfg_with_parts = cfg.copy()
-    cfg_with_parts.trainer.accumulate_grad_batches = parts
+def _try(attempt: Attempt, parts: int, replaced: Record | None) -> Record | None:
+    """Train with the batch in `parts` parts; raise `TooLargeError` if it does not fit and more parts may be tried."""
+    cfg, run = attempt.cfg.copy(), attempt.run
+    cfg.trainer.accumulate_grad_batches = parts
     pl.seed_everything(cfg.seed, workers=True, verbose=False)
-    datamodule = build_datamodule(cfg_with_parts)
-    module = build_module(cfg_with_parts)
-    if is_first_rank:
-        keep_replaced_run(folder, replaced)
-        replace_text(folder / CONFIG, without_credentials(OmegaConf.to_yaml(cfg_with_parts, resolve=True)))
-        check_same_data(folder, datamodule.data_sha256)
-        note_commit(folder)
-    console.print(
+    datamodule = build_datamodule(cfg)
+    module = build_module(cfg)
+    if attempt.is_first_rank:
+        run.keep_aside(replaced)
+        replace_text(run.folder / CONFIG, without_credentials(OmegaConf.to_yaml(cfg, resolve=True)))
+        check_same_data(run, datamodule.data_sha256)
+        note_commit(run)
+    attempt.console.print(
         Text.assemble(
             (module.label, "bold"),
             f"  protocol {cfg.protocol.name}  seed {cfg.seed}"
             f"  {count_parameters(module.model):,} parameters  {cfg.recipe.steps:,} steps of {cfg.recipe.batch_size}"
-            f"  on {' '.join([cfg.trainer.accelerator, *machine_and_loggers.gpus_of_run(cfg)])}\n{folder}",
+            f"  on {' '.join([cfg.trainer.accelerator, *machine_and_loggers.gpus_of_run(cfg)])}\n{run.folder}",
         )
     )
-    machine = machine_and_loggers.build_machine(cfg_with_parts)
-    return _fit_and_test(cfg, folder, console, module, datamodule, machine, begin, is_first_rank=is_first_rank)
+    return _fit_and_test(attempt, module, datamodule, machine_and_loggers.build_machine(cfg))
 
 
 def _fit_and_test(
-    cfg: DictConfig,
-    folder: Path,
-    console: Console,
-    module: ClassifierModule,
-    datamodule: StoreDataModule,
-    machine: Machine,
-    begin: Callable[[], object],
-    *,
-    is_first_rank: bool,
+    attempt: Attempt, module: ClassifierModule, datamodule: StoreDataModule, machine: Machine
 ) -> Record | None:
     """Train, test and write the record; None if `trainer.max_steps` or `max_time` ended the run, or in other ranks."""
-    arguments = machine_and_loggers.build_trainer_arguments(cfg)
-    settings = hashed_settings(cfg)
-    settings_hash = hash_of(settings)
-    published = published_curves(Path(cfg.paths.runs), settings_hash)
-    references = references_of(published, settings_hash, datamodule.data_sha256, cfg.seed)
-    callbacks = machine_and_loggers.build_callbacks(cfg)
-    if references:
-        callbacks.append(ReferencePlace(lambda passes: place_among(passes, references), console))
-    resume_step = saved_step(folder / LAST)
-    if resume_step:
-        console.print(f"Going on from step {resume_step:,}.")
+    cfg, run, console = attempt.cfg, attempt.run, attempt.console
+    references = _references(cfg, datamodule.data_sha256)
+    added = _trainer_additions(attempt, references)
     failed, record = False, None
-    loggers = []
-    if is_first_rank:
-        loggers = machine_and_loggers.build_loggers(cfg, folder, _curve_logger(folder, resume_step, console))
-    begin()
+    attempt.begin()
     try:
         complete = training.fit(
             module,
             datamodule,
-            folder=folder,
-            machine=machine,
-            steps=cfg.recipe.steps,
-            eval_every=cfg.recipe.eval_every,
-            max_steps=cfg.trainer.max_steps,
-            log_every_steps=cfg.callbacks.log_every_steps,
-            checkpoint_every_seconds=cfg.callbacks.checkpoint_every_seconds,
-            loggers=loggers,
+            run.folder,
+            machine,
+            LoopSettings(
+                steps=cfg.recipe.steps,
+                eval_every=cfg.recipe.eval_every,
+                max_steps=cfg.trainer.max_steps,
+                log_every_steps=cfg.callbacks.log_every_steps,
+                checkpoint_every_seconds=cfg.callbacks.checkpoint_every_seconds,
+            ),
+            added,
             console=console,
-            profiler=cfg.debug.profiler,
-            callbacks=callbacks,
-            trainer_arguments=arguments,
         )
         if not complete:
             leave_process_group()
             option = "trainer.max_steps" if cfg.trainer.max_steps is not None else "trainer.max_time"
             console.print(
-                f"Stopped at step {saved_step(folder / LAST):,} of {cfg.recipe.steps:,},"
+                f"Stopped at step {saved_step(run.folder / LAST):,} of {cfg.recipe.steps:,},"
                 f" as {option} says; no result is written. The same command without it goes on."
             )
             return None
-        metrics = training.test(
-            module, datamodule, checkpoint=folder / BEST, machine=machine, loggers=loggers, trainer_arguments=arguments
-        )
+        metrics = training.test(module, datamodule, run.folder / BEST, machine, added)
         leave_process_group()
-        if not is_first_rank:
+        if not attempt.is_first_rank:
             return None
         # This reads the peak memory, before what may need more.
-        outcome = training.collect_outcome(folder, metrics, module, machine)
-        parameters = count_parameters(module.model)
-        record = write_result(cfg, settings, folder, outcome, datamodule, parameters, console)
-        log_result(loggers, record, folder)
+        outcome = training.collect_outcome(run.folder, metrics, module, machine)
+        record = write_result(run, cfg, outcome, datamodule, console)
+        log_result(added.loggers, record, run.folder)
         # What follows may be killed: the run is finished, and its result is where it belongs.
-        record = add_approximation(record, folder, module.model, datamodule.test_dataloader, machine.device, console)
-        record = add_longer(record, folder, cfg, module.model, machine, console)
+        record = add_approximation(record, run, module.model, datamodule.test_dataloader, machine.device, console)
+        record = add_longer(record, run, cfg, module.model, machine, console)
         place_among_published = place_among(record.outcome["dev_curve"], references)
         with_place = {"place": place_among_published} if place_among_published else {}
-        log_numbers(loggers, {**record, "outcome": {**record.outcome, **with_place}})
+        log_numbers(added.loggers, {**record, "outcome": {**record.outcome, **with_place}})
         return record
     except BaseException as error:
         failed = record is None
@@ -238,26 +224,50 @@ def _fit_and_test(
             raise
         # Out of memory is handled below: here `error` still holds the tensors of the failed step in memory.
     finally:
-        finish_wandb(loggers, failed=failed)
-    raise _error_out_of_memory(cfg, folder, module, machine)
+        finish_wandb(added.loggers, failed=failed)
+    raise _error_out_of_memory(cfg, run, module, machine)
 
 
-def _curve_logger(folder: Path, resume_step: int, console: Console) -> CurveLogger:
+def _trainer_additions(attempt: Attempt, references: list[Record]) -> TrainerAdditions:
+    """Make the loggers, and what the configuration adds to the Trainer; say from which step the training goes on."""
+    cfg, run, console = attempt.cfg, attempt.run, attempt.console
+    arguments = machine_and_loggers.build_trainer_arguments(cfg)
+    callbacks = machine_and_loggers.build_callbacks(cfg)
+    if references:
+        callbacks.append(ReferencePlace(lambda passes: place_among(passes, references), console))
+    resume_step = saved_step(run.folder / LAST)
+    if resume_step:
+        console.print(f"Going on from step {resume_step:,}.")
+    loggers = []
+    if attempt.is_first_rank:
+        curves = _curve_logger(run, resume_step, console)
+        loggers = machine_and_loggers.build_loggers(cfg, run.folder, curves)
+    return TrainerAdditions(loggers=loggers, callbacks=callbacks, profiler=cfg.debug.profiler, arguments=arguments)
+
+
+def _references(cfg: DictConfig, data_sha256: dict[str, str]) -> list[Record]:
+    """The published runs of the same settings and data, and of other seeds."""
+    settings_hash = config_hash(cfg)
+    published = published_curves(Path(cfg.paths.runs), settings_hash)
+    return references_of(published, settings_hash, data_sha256, cfg.seed)
+
+
+def _curve_logger(run: Run, resume_step: int, console: Console) -> CurveLogger:
     """Make the logger of the curves; restore dev passes that their file lacks and the checkpoint has."""
-    passes = saved_dev_passes(folder) or {"step": [], "accuracy": []}
+    passes = saved_dev_passes(run.folder) or {"step": [], "accuracy": []}
     by_step = dict(zip(passes["step"], passes["accuracy"], strict=True))
-    logger = CurveLogger(folder / METRICS, resume_step=resume_step, passes=by_step)
+    logger = CurveLogger(run.folder / METRICS, resume_step=resume_step, passes=by_step)
     if logger.restored_steps:
         steps = ", ".join(f"{step:,}" for step in logger.restored_steps)
         console.print(
-            f"{WARNING}{folder / METRICS} had lost the dev passes at step {steps};"
+            f"{WARNING}{run.folder / METRICS} had lost the dev passes at step {steps};"
             f" {LAST} has their accuracies, which are put back. What else was lost there is missing in the curves."
         )
     return logger
 
 
 def _error_out_of_memory(
-    cfg: DictConfig, folder: Path, module: ClassifierModule, machine: Machine
+    cfg: DictConfig, run: Run, module: ClassifierModule, machine: Machine
 ) -> TooLargeError | UserError:
     """Make the error of a run that does not fit into memory: with the next number of parts, or with what to type."""
     parts = machine.accumulate_grad_batches
@@ -267,7 +277,7 @@ def _error_out_of_memory(
         line = f"out of memory in a dev pass with {dev_size} examples at a time; type {right}, a run of its own"
         return UserError(line, kind="no_memory", key="trainer.dev_batch_size", value=dev_size, right=right)
     # More parts would be another run if their number was typed, or a checkpoint has been written with this one.
-    if cfg.trainer.accumulate_grad_batches == AUTO and not saved_step(folder / LAST):
+    if cfg.trainer.accumulate_grad_batches == AUTO and not saved_step(run.folder / LAST):
         more = next_parts(cfg.recipe.batch_size, parts)
         if more is not None and machine_and_loggers.is_same_in_parts(cfg, module.model, more):
             return TooLargeError(more)
@@ -285,14 +295,14 @@ def _error_out_of_memory(
     return UserError(f"{line}: {proposed}, a run of its own", kind="no_memory", key=PARTS_OPTION, right=proposed)
 
 
-def _initial_parts(cfg: DictConfig, folder: Path) -> int:
+def _initial_parts(cfg: DictConfig, run: Run) -> int:
     """Return the number of parts that a run begins with, or that of its checkpoint, whose position counts parts."""
-    saved, typed = saved_batch_parts(folder), batch_parts(cfg)
+    saved, typed = saved_batch_parts(run.folder), batch_parts(cfg)
     if saved is None or saved == typed:
         return typed
     if cfg.trainer.accumulate_grad_batches != AUTO:
         raise UserError(
             f"{PARTS_OPTION}={typed}, but the run was begun with its batch in {saved} parts; to go on type"
-            f" {PARTS_OPTION}={AUTO}, to begin again move {folder} away"
+            f" {PARTS_OPTION}={AUTO}, to begin again move {run.folder} away"
         )
     return saved

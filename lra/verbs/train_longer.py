@@ -1,7 +1,5 @@
 """Test a model on sequences longer than those of its training: twice and four times, where a probe can draw them."""
 
-from pathlib import Path
-
 from omegaconf import DictConfig, OmegaConf
 from rich.console import Console
 from torch import nn
@@ -11,8 +9,7 @@ from lra.base.probes import is_tested_longer
 from lra.base.processes import WARNING
 from lra.from_config import build_data, build_model, build_trained_model, machine_and_loggers
 from lra.from_config.store import ensure_store
-from lra.runs.record import read_record, write_record
-from lra.runs.run_lock import RunLockedError, lock_run
+from lra.run import Run, RunLockedError
 from lra.runs.schema import Record
 from lra.settings.processes_and_parts import use_one_device
 from lra.training.correct_examples import correct_examples
@@ -22,9 +19,9 @@ FACTORS = (2, 4)
 
 
 def add_longer(
-    record: Record, folder: Path, cfg: DictConfig, model: nn.Module, machine: Machine, console: Console
+    record: Record, run: Run, cfg: DictConfig, model: nn.Module, machine: Machine, console: Console
 ) -> Record:
-    """Test a trained model on longer sequences, and add the accuracies to the record that is in `folder` already.
+    """Test a trained model on longer sequences, and add the accuracies to the record, which the run has already.
 
     After an error of any kind, print a line and leave the record as it is: the run is finished all the same.
     """
@@ -36,7 +33,7 @@ def add_longer(
             longer = _longer(cfg, factor)
             ensure_store(longer, console)
             accuracies[str(longer.task.data.seq_len)] = _accuracy(longer, model, machine)
-        return write_record(folder, {**record, "longer": accuracies})
+        return run.write({**record, "longer": accuracies})
     except Exception as error:
         first_line = next(iter(str(error).splitlines()), "")
         console.print(
@@ -45,19 +42,19 @@ def add_longer(
     return record
 
 
-def add_missing_longer(cfg: DictConfig, folder: Path, console: Console) -> Record | None:
+def add_missing_longer(cfg: DictConfig, run: Run, console: Console) -> Record | None:
     """Add the accuracies to the record of a finished run that a kill has left without them, with its best weights.
 
     Returns:
         The record with them; None if there is nothing to add, or another process is at work on the run.
     """
     try:
-        with lock_run(folder, patience_seconds=0):
-            record = read_record(folder)
+        with run.lock(patience_seconds=0):
+            record = run.record
             if record is None or "longer" in record:
                 return record
             machine = machine_and_loggers.build_machine(cfg)
-            added = add_longer(record, folder, cfg, build_trained_model(cfg, folder), machine, console)
+            added = add_longer(record, run, cfg, build_trained_model(cfg, run.folder), machine, console)
     except RunLockedError:
         return None
     return added if "longer" in added else None

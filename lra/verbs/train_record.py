@@ -3,8 +3,6 @@
 import json
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
-from pathlib import Path
-from typing import Any
 
 import torch
 from omegaconf import DictConfig
@@ -17,11 +15,13 @@ from lra.base.processes import WARNING, is_out_of_memory
 from lra.base.settings_hash import hash_of
 from lra.data.datamodule import StoreDataModule
 from lra.from_config import machine_and_loggers
+from lra.run import Run
 from lra.runs.files import CODE, CURVE, DATA, LAST, METRICS, RESULT, WANDB_ID
 from lra.runs.published_numbers import published_accuracy_for
-from lra.runs.record import pack_correct, validated, write_record
+from lra.runs.record import pack_correct, validated
 from lra.runs.schema import SCHEMA_VERSION, Record
 from lra.runs.versions import git_commit, versions
+from lra.settings.hashed_settings import hashed_settings
 from lra.settings.method import identity
 from lra.training.approximation import measure_approximation
 from lra.training.curves import read_curves
@@ -30,54 +30,48 @@ from lra.types import Batch, UserError
 from lra.verbs.train_figure import learning_curve
 
 
-def check_same_data(folder: Path, data_sha256: dict[str, str]) -> None:
+def check_same_data(run: Run, data_sha256: dict[str, str]) -> None:
     """Note the hashes of the data for a new run; refuse to resume a run on other data.
 
     Raises:
         UserError: when the data changed since the run began, or its note cannot be read.
     """
-    path = folder / DATA
-    if not path.exists() or not (folder / LAST).exists():  # there is no checkpoint to resume from
+    path = run.folder / DATA
+    if not path.exists() or not (run.folder / LAST).exists():  # there is no checkpoint to resume from
         replace_text(path, json.dumps(data_sha256, indent=2) + "\n")
         return
-    remedy = f"if the run began with today's data, delete that file, else move {folder} away"
+    remedy = f"if the run began with today's data, delete that file, else move {run.folder} away"
     if parsed_json(read_file(path), path, remedy) != data_sha256:
-        line = f"the data changed since {folder} was begun; bring the old store back, or move that folder away"
+        line = f"the data changed since {run.folder} was begun; bring the old store back, or move that folder away"
         raise UserError(line)
 
 
-def note_commit(folder: Path) -> None:
+def note_commit(run: Run) -> None:
     """Add the commit of the code that trains from here on to those of a resumed run.
 
     It is read now, and not at the end: the checkout may be another one by then.
     """
     commit = git_commit()
-    earlier = _commits(folder) if (folder / LAST).exists() else []
+    earlier = _commits(run) if (run.folder / LAST).exists() else []
     if earlier[-1:] != [commit]:
-        replace_text(folder / CODE, json.dumps([*earlier, commit]) + "\n")
+        replace_text(run.folder / CODE, json.dumps([*earlier, commit]) + "\n")
 
 
-def _commits(folder: Path) -> list[str | None]:
+def _commits(run: Run) -> list[str | None]:
     """Read the noted commits; none of a run that was begun before they were noted, or if the note is damaged."""
     try:
-        noted = parsed_json(read_file(folder / CODE), folder / CODE, "")
+        noted = parsed_json(read_file(run.folder / CODE), run.folder / CODE, "")
     except (FileNotFoundError, UserError):
         return []
     return noted if isinstance(noted, list) and all(each is None or isinstance(each, str) for each in noted) else []
 
 
 def write_result(
-    cfg: DictConfig,
-    settings: dict[str, Any],
-    folder: Path,
-    outcome: RunOutcome,
-    datamodule: StoreDataModule,
-    parameters: int,
-    console: Console,
+    run: Run, cfg: DictConfig, outcome: RunOutcome, datamodule: StoreDataModule, console: Console
 ) -> Record:
     """Write the learning curve, then `result.json`, and return the record."""
-    majority = datamodule.majority_rate("test")
-    *earlier, commit = _commits(folder) or [git_commit()]
+    settings, majority = hashed_settings(cfg), datamodule.majority_rate("test")
+    *earlier, commit = _commits(run) or [git_commit()]
     record = validated(
         {
             "schema_version": SCHEMA_VERSION,
@@ -99,7 +93,7 @@ def write_result(
                 "majority_rate": majority,
             },
             "cost": {
-                "parameters": parameters,
+                "parameters": outcome.parameters,
                 "train_seconds": outcome.train_seconds,
                 "steps_per_second": outcome.trained_steps / outcome.train_seconds,
                 "peak_memory_bytes": outcome.peak_memory_bytes,
@@ -116,20 +110,20 @@ def write_result(
                 **({"data_source": files} if (files := datamodule.source_files) else {}),
                 "data_check": "sha256" if cfg.check else "structure",
                 "versions": versions(),
-                "wandb_id": read_file(folder / WANDB_ID).decode() if (folder / WANDB_ID).exists() else None,
+                "wandb_id": read_file(wandb_id).decode() if (wandb_id := run.folder / WANDB_ID).exists() else None,
                 "finished_at": datetime.now(UTC).isoformat(timespec="seconds"),
             },
         },
-        folder / RESULT,
+        run.folder / RESULT,
     )
     drawn = learning_curve(
-        read_curves(folder / METRICS),
-        folder / CURVE,
+        read_curves(run.folder / METRICS),
+        run.folder / CURVE,
         title="{task} / {attention}, {protocol}, {size}, seed {seed}".format(**record.identity),
         majority_rate=majority,
         paper_accuracy=published_accuracy_for(record, "paper"),
     )
-    written = write_record(folder, record)
+    written = run.write(record)
     for line in drawn.left_out:
         console.print(line)
     return written
@@ -137,19 +131,19 @@ def write_result(
 
 def add_approximation(
     record: Record,
-    folder: Path,
+    run: Run,
     model: nn.Module,
     open_batches: Callable[[], Iterable[Batch]],
     device: torch.device,
     console: Console,
 ) -> Record:
-    """Measure the errors of a trained model's Nyström layers, and add them to the record that is in `folder` already.
+    """Measure the errors of a trained model's Nyström layers, and add them to the record, which the run has already.
 
     After an error of any kind, print a line and leave the record as it is: the run is finished all the same.
     """
     try:
         measured = measure_approximation(model.to(device), open_batches(), device)
-        return record if measured is None else write_record(folder, {**record, "approximation": measured})
+        return record if measured is None else run.write({**record, "approximation": measured})
     except Exception as error:
         first_line = next(iter(str(error).splitlines()), "")
         problem = "out of memory" if is_out_of_memory(error) else f"{type(error).__name__}: {first_line}"

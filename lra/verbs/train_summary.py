@@ -12,6 +12,7 @@ from rich.text import Text
 from lra.base.printed_commands import command, is_typed, override, typed_config_dirs, typed_overrides
 from lra.base.text import visible, visible_lines
 from lra.from_config import build_codec, build_data, build_trained_model
+from lra.run import Run
 from lra.runs.files import CURVE, METRICS, RESULT
 from lra.runs.published_numbers import (
     TOLERANCE_POINTS,
@@ -35,7 +36,7 @@ COMPARED_RUNS = 3 * len(COMPARED)  # with three seeds each
 CURVE_LINES, CURVE_WIDTH, LEAST_PASSES = 10, 30, 3
 
 
-def print_summary(console: Console, folder: Path, record: Record, runs: Path) -> None:
+def print_summary(console: Console, run: Run, record: Record, runs: Path) -> None:
     """Print the table of a run, its curve and files, its verdict, and its place among published runs below `runs`."""
     identity, outcome, cost = record.identity, record.outcome, record.cost
     paper = published_accuracy_for(record, "paper")
@@ -51,19 +52,19 @@ def print_summary(console: Console, folder: Path, record: Record, runs: Path) ->
     }
     table = TextTable(title=title, columns=tuple(cells), rows=[list(cells.values())], optional=("paper", "training"))
     print_text_table(console, table)
-    print_curve(console, folder)
+    print_curve(console, run)
     published = published_curves(runs, record.config_hash)
     lines = [*visible_lines(verdict(record)).splitlines(), place_of(record, published)]
     console.print(*[with_verdict(Text(line)) for line in lines if line], sep="\n")
     named = override("run", record.config_hash), override("seed", identity["seed"])
     again = command("evaluate", *named, *_typed_folders())
-    rows = (("learning curve", folder / CURVE), ("record", folder / RESULT), ("re-evaluate", again))
+    rows = (("learning curve", run.folder / CURVE), ("record", run.folder / RESULT), ("re-evaluate", again))
     console.print(*[f"{what:<16}{visible(str(text))}" for what, text in rows], sep="\n")
 
 
-def print_curve(console: Console, folder: Path) -> None:
+def print_curve(console: Console, run: Run) -> None:
     """Draw the accuracy of each dev pass of the run as a bar, narrow enough for any terminal."""
-    passes = [(int(row["step"]), row[DEV_ACCURACY]) for row in read_curves(folder / METRICS) if DEV_ACCURACY in row]
+    passes = [(int(row["step"]), row[DEV_ACCURACY]) for row in read_curves(run.folder / METRICS) if DEV_ACCURACY in row]
     shown = [passes[round(position)] for position in np.linspace(0, len(passes) - 1, min(CURVE_LINES, len(passes)))]
     if len(shown) < LEAST_PASSES:
         return
@@ -142,7 +143,7 @@ def _typed_options() -> list[str]:
     return [] if is_typed("-m", "--multirun") else typed_overrides(*OF_METHOD)
 
 
-def print_predictions(console: Console, cfg: DictConfig, folder: Path, count: int) -> None:
+def print_predictions(console: Console, cfg: DictConfig, run: Run, count: int) -> None:
     """Show the `count` shortest examples of the first test batch, each with its class and the best checkpoint's guess.
 
     The whole batch is computed together, as in the test, because some attentions share a constant over a batch.
@@ -151,7 +152,7 @@ def print_predictions(console: Console, cfg: DictConfig, folder: Path, count: in
         return
     import torch
 
-    data, model = build_data(cfg), build_trained_model(cfg, folder)
+    data, model = build_data(cfg), build_trained_model(cfg, run.folder)
     codec = build_codec(load_config("train", [f"task='{cfg.task.name}'"]))  # a stored configuration has no codec
     batch = next(iter(data.test_dataloader()))
     with torch.inference_mode(), torch.compiler.set_stance("force_eager"):

@@ -6,10 +6,9 @@ from itertools import product
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from omegaconf import DictConfig
 
-from lra.runs.record import read_record
+from lra.run import Run
 from lra.settings.compose import load_config
 from lra.settings.method import method_name
-from lra.settings.run_folder import run_dir
 from lra.settings.several_values import one_by_one
 
 IN_OTHER_COLUMNS = ("task", "attention", "mixer", "seed")  # overrides that a row names anyway
@@ -38,7 +37,7 @@ def jobs_elsewhere(overrides: list[str]) -> list[Job]:
         return []
     axes = [one_by_one(str(each.input_line)) for each in typed]
     jobs = [Job(load_config("train", job), list(job), elsewhere=True) for job in product(*axes)]
-    return jobs if any(run_dir(job.cfg).exists() for job in jobs) else []
+    return jobs if any(Run.of(job.cfg).folder.exists() for job in jobs) else []
 
 
 def print_jobs(jobs: list[Job]) -> None:
@@ -67,7 +66,7 @@ def _row(job: Job, shared: set[str]) -> list[str]:
         if override not in shared and override.split("=")[0] not in IN_OTHER_COLUMNS
     ]
     name = f"{job.cfg.task.name}/{method_name(job.cfg)}" + (f" ({', '.join(varied)})" if varied else "")
-    record = None if job.error else read_record(run_dir(job.cfg))
+    record = None if job.error else Run.of(job.cfg).record
     if record is None:
         ended = "failed, or stopped before its end" if job.elsewhere else "stopped before its end"
         state = f"failed: {job.error}" if job.error else ended

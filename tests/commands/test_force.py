@@ -8,8 +8,7 @@ import sys
 import pytest
 
 from lra.cli import main
-from lra.runs.record import read_record
-from lra.runs.run_lock import RunLockedError, keep_replaced_run, lock_run
+from lra.run import Run, RunLockedError
 from lra.types import LOCKED
 from tests.conftest import ROOT, outer_environment
 
@@ -65,7 +64,7 @@ def test_two_at_once_train_once_and_lose_nothing(home):
     (busy,) = [err for process, (_, err) in zip(both, said, strict=True) if process.returncode == LOCKED]
     assert "another process" in busy
     run, replaced = folders(home)
-    assert read_record(run) is not None
+    assert Run(run).record is not None
     (kept,) = replaced
     assert contents(kept) == old
 
@@ -75,8 +74,8 @@ def test_a_run_in_progress_is_left_alone(home, capsys):
     assert main([*COMMAND, "trainer.max_steps=1"]) == 0
     run, _ = folders(home)
     before = contents(run)
-    code = "import sys; from pathlib import Path; from lra.runs.run_lock import lock_run\n"
-    code += "with lock_run(Path(sys.argv[1])): print(flush=True); input()"
+    code = "import sys; from pathlib import Path; from lra.run import Run\n"
+    code += "with Run(Path(sys.argv[1])).lock(): print(flush=True); input()"
     holder = subprocess.Popen(
         [sys.executable, "-c", code, str(run)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=ROOT
     )
@@ -106,7 +105,7 @@ def finished(tmp_path):
 
 def test_a_move_that_was_killed_is_ended_by_the_next(finished, monkeypatch):
     folder, files = finished
-    record = read_record(folder)
+    record = Run(folder).record
     replace, left = os.replace, [2]
 
     def killed(source, target):
@@ -115,13 +114,13 @@ def test_a_move_that_was_killed_is_ended_by_the_next(finished, monkeypatch):
             raise KeyboardInterrupt
         replace(source, target)
 
-    with lock_run(folder):
+    with Run(folder).lock():
         monkeypatch.setattr(os, "replace", killed)
         with pytest.raises(KeyboardInterrupt):
-            keep_replaced_run(folder, record)
-        assert read_record(folder) == record, "still a finished run"
+            Run(folder).keep_aside(record)
+        assert Run(folder).record == record, "still a finished run"
         monkeypatch.setattr(os, "replace", replace)
-        keep_replaced_run(folder, record)
+        Run(folder).keep_aside(record)
     (kept,) = folder.parent.glob("*.replaced-*")
     assert {path.name: path.read_text() for path in kept.iterdir()} == files
     assert [path.name for path in folder.iterdir()] == ["lock"]
@@ -132,8 +131,8 @@ def test_a_second_result_of_the_same_second_has_a_folder_of_its_own(finished):
     for _ in range(2):
         for name, text in files.items():
             (folder / name).write_text(text)
-        with lock_run(folder):
-            keep_replaced_run(folder, read_record(folder))
+        with Run(folder).lock():
+            Run(folder).keep_aside(Run(folder).record)
     assert len(list(folder.parent.glob("*.replaced-*/result.json"))) == 2
 
 
@@ -141,5 +140,5 @@ def test_a_result_that_came_since_is_not_moved(finished):
     folder, _ = finished
     before = sorted(path.name for path in folder.iterdir())
     with pytest.raises(RunLockedError, match="has just finished"):
-        keep_replaced_run(folder, None)
+        Run(folder).keep_aside(None)
     assert sorted(path.name for path in folder.iterdir()) == before

@@ -8,8 +8,8 @@ from contextlib import contextmanager
 import pytest
 
 from lra.cli import main
+from lra.run import RUNNER, TRAINING
 from lra.runs import files as run_files
-from lra.runs.run_lock import RUNNER, TRAINING
 
 CSV = ("size=tiny", "recipe.steps=4", "recipe.eval_every=2", "attention=none", "logger=csv", "trainer.threads=1")
 WANDB = tuple(word for word in CSV if word != "logger=csv")

@@ -173,7 +173,7 @@ def test_tensorboard_beside_the_curve_file(home):
 def test_a_sweep_over_an_added_setting(home):
     words = ["size=tiny", "task=listops", "attention=none", "seed=0", "+trainer.gradient_clip_val=1,2"]
     cells = make_cells("paper_table", words)
-    assert len({cell.folder for cell in cells}) == len(cells) == 2
+    assert len({cell.run for cell in cells}) == len(cells) == 2
 
 
 PLATEAU = ["recipe.schedule._target_=torch.optim.lr_scheduler.ReduceLROnPlateau", "+recipe.schedule.patience=0"]

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from lra.cli import main
-from lra.runs.run_lock import RUNNER, TRAINING, lock_run
+from lra.run import RUNNER, TRAINING, Run
 from tests.conftest import ROOT
 from tests.tables.records import make_record
 
@@ -93,7 +93,7 @@ def place_of(capsys, home, other):
 def test_a_run_in_progress_is_left_alone(home, capsys, other, file):
     folder = place_of(capsys, home, other)
     (folder / "best.ckpt").write_text("ours")
-    with lock_run(folder, file):
+    with Run(folder).lock(file):
         code, _, err = run(capsys, "import", str(other))
     assert code == 2
     assert "in progress here" in err

@@ -8,8 +8,7 @@ import pytest
 
 from lra.base.paths import conf_names, read_choice
 from lra.cli import main
-from lra.runs.failure import write_failure
-from lra.runs.run_lock import lock_run
+from lra.run import Run
 from lra.verbs.show_choices import differences
 from tests.conftest import cells_of
 from tests.tables.records import make_record
@@ -39,7 +38,7 @@ def runs(tmp_path, monkeypatch):
     (begun / "metrics.csv").write_text("step,train/loss\n50,1.0\n100,0.9\n")
     os.utime(begun / "config.yaml", (time.time() - 9000,) * 2)
     os.utime(begun / "metrics.csv", (time.time() - 7300,) * 2)
-    write_failure(tmp_path / "mine/text/full/paper-full-20000steps-0123abcd/seed2", "out of memory")
+    Run(tmp_path / "mine/text/full/paper-full-20000steps-0123abcd/seed2").fail("out of memory")
     return tmp_path
 
 
@@ -65,7 +64,7 @@ def test_the_hash_and_the_seed_name_a_run_at_every_width(runs, capsys, monkeypat
 
 def test_a_group_is_chosen_and_a_running_run_is_known_by_its_lock(runs, capsys):
     folder = runs / "mine/text/full/paper-full-20000steps-0123abcd/seed1"
-    with lock_run(folder):
+    with Run(folder).lock():
         text = shown(capsys, "runs", "run_group=mine")
     assert "running, step 100 of 20,000" in text
     assert "listops" not in text

@@ -5,6 +5,7 @@ import io
 import pytest
 from rich.console import Console
 
+from lra.run import Run
 from lra.verbs.train_summary import print_curve, verdict
 from tests.tables.records import PAPER_STEPS, make_record, with_setting
 from tests.test_conf import STEPS
@@ -47,7 +48,7 @@ def test_the_curve_has_a_bar_for_each_dev_pass_but_no_more_than_fit(passes, line
     rows = [f"{step},{step / 1000}" for step in range(1, passes + 1)]
     (tmp_path / "metrics.csv").write_text("\n".join(["step,dev/accuracy", *rows]) + "\n")
     console = Console(width=60, file=io.StringIO())
-    print_curve(console, tmp_path)
+    print_curve(console, Run(tmp_path))
     shown = console.file.getvalue().splitlines()
     assert len(shown) == lines
     if lines:

@@ -9,7 +9,6 @@ import pytest
 
 from lra.base.signals import Stopped
 from lra.cli import main
-from lra.runs.failure import read_failure
 from lra.tables.grid import runner
 from lra.tables.grid.cell import make_cells
 from lra.terminal.figure_file import Drawn
@@ -143,7 +142,7 @@ def test_a_trial_that_fails_counts_as_tried_is_said_and_is_not_met_again(trained
     assert Counter(trained) == dict.fromkeys(trained, 1), "no trial was run twice"
     failed = make_cells("tune", [*WORDS, "budget=2"])[2]
     assert (failed.choice("attention"), failed.trial) == ("nystrom", 1)
-    assert read_failure(failed.folder).error == "the loss is nan at step 3"
+    assert failed.run.failure.error == "the loss is nan at step 3"
     (failed.folder / "failed.json").unlink()
     assert tune(capsys, "run")[0] == 0
     assert Counter(trained)["nystrom", 1] == 2

@@ -26,6 +26,7 @@ FLOOR = {  # of the core, and of the rooms of each wing
     "lra.settings": 7,
     "lra.terminal": 8,
     "lra.from_config": 9,
+    "lra.run": 10,
     "lra.verbs": 12,
     "lra.api": 12,
     "lra.cli": 13,
@@ -52,8 +53,15 @@ MAKE_DATA = tuple(ROOT / "lra" / name for name in READ_SOURCES)
 
 # The domains build what they measure, run or export; the terminal words Hydra's errors.
 KNOW_HYDRA = (
-    *("lra.settings", "lra.from_config", "lra.terminal", "lra.verbs", "lra.api", "lra.cli", "lra.tables.grid"),
-    *("lra.tables.verbs", "lra.tools.bench", "lra.tools.diagnosis", "lra.tools.interop", "lra.tools.verbs"),
+    *("lra.settings", "lra.from_config", "lra.run", "lra.terminal", "lra.verbs", "lra.api", "lra.cli"),
+    *(
+        "lra.tables.grid",
+        "lra.tables.verbs",
+        "lra.tools.bench",
+        "lra.tools.diagnosis",
+        "lra.tools.interop",
+        "lra.tools.verbs",
+    ),
 )
 
 

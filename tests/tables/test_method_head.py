@@ -7,6 +7,7 @@ import pytest
 from rich.console import Console
 
 from lra.base.settings_hash import hash_of
+from lra.run import Run
 from lra.runs.record import validated
 from lra.tables.accuracy_table import accuracy_table
 from lra.tables.comparison import comparison_table, contenders
@@ -60,6 +61,6 @@ def test_a_column_of_rows_has_a_head_that_is_true_of_all(records, head):
     "record, head", [(make_record(), "attention"), (of_s4d(), "method"), (of_own_model(), "method")]
 )
 def test_a_finished_runs_table_too(record, head, tmp_path, capsys):
-    print_summary(Console(width=120), tmp_path, validated(record, "here"), tmp_path)
+    print_summary(Console(width=120), Run(tmp_path), validated(record, "here"), tmp_path)
     heads = next(line for line in capsys.readouterr().out.splitlines() if "test accuracy" in line)
     assert heads.split()[0] == head

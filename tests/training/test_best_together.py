@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from lra.runs.files import BEST
+from lra.training.loop_settings import LoopSettings
 from lra.training.resume import ResumePoint
 
 
@@ -28,7 +29,8 @@ def test_all_wait_until_the_best_weights_are_in_their_place(first, tmp_path):
             barrier=lambda name: seen.append((tmp_path / BEST).read_text()) if name == "best" else None,
         ),
     )
-    point = ResumePoint(tmp_path, best=None, every_seconds=1, eval_every=2, steps=4, ask_every=1)
+    loop = LoopSettings(steps=4, eval_every=2, log_every_steps=1, checkpoint_every_seconds=1)
+    point = ResumePoint(tmp_path, loop, best=None)
     point.on_validation_end(trainer, None)
     assert seen == ["better" if first else "before"]
     point.on_validation_end(trainer, None)

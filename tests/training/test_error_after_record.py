@@ -9,9 +9,9 @@ import pytest
 
 from lra.base.signals import Stopped
 from lra.cli import main
+from lra.run import Run
 from lra.runs.files import RESULT
 from lra.runs.record import read_record
-from lra.runs.run_lock import lock_run
 from lra.training import approximation
 from tests.conftest import outer_environment
 from tests.training.offline_run import offline_runs
@@ -96,7 +96,7 @@ def test_after_a_kill_then_the_same_command_adds_what_it_left_out(home, tmp_path
     assert done.returncode == -signal.SIGKILL, done.stderr
     killed = recorded(home)
     assert "approximation" not in killed
-    with lock_run(next(home.rglob(RESULT)).parent):  # as another process that adds them
+    with Run(next(home.rglob(RESULT)).parent).lock():  # as another process that adds them
         assert main([*CSV, *words, "finished=show"]) == 0
     assert recorded(home) == killed
     assert main([*CSV, *words]) == 0
@@ -152,7 +152,7 @@ def test_half_a_record_that_a_kill_left_is_deleted_unless_it_is_being_written(ho
     (path,) = home.rglob(RESULT)
     whole, half = path.read_text(), path.with_name(f"{RESULT}.unfinished")
     half.write_text(whole[:99])
-    with lock_run(path.parent):
+    with Run(path.parent).lock():
         assert main([*CSV, "finished=show"]) == 0
     assert half.exists()
     assert main([*CSV, "finished=show"]) == 0

@@ -13,7 +13,7 @@ from rich.console import Console
 
 from lra.cli import main
 from lra.data.writer import store_lock
-from lra.runs.run_lock import RUNNER, TRAINING, RunLockedError, is_locked, lock_run
+from lra.run import RUNNER, TRAINING, Run, RunLockedError
 from lra.tables.grid.runner import run_missing
 from lra.types import LOCKED, UserError
 from tests.tables.grid.stand_in import make_cells
@@ -38,12 +38,12 @@ def flock_fails(monkeypatch):
 def test_what_flock_refuses_names_the_folder_and_is_no_lock(tmp_path, flock_fails, number):
     (tmp_path / TRAINING).touch()
     flock_fails(number)
-    for hold in (lambda: lock_run(tmp_path), lambda: store_lock(tmp_path / "store")):
+    for hold in (lambda: Run(tmp_path).lock(), lambda: store_lock(tmp_path / "store")):
         with pytest.raises(UserError) as refused, hold():
             pass
         assert (refused.value.kind, refused.value.value) == ("no_file_locks", errno.errorcode[number])
         assert str(tmp_path) in str(refused.value)
-    assert not is_locked(tmp_path)
+    assert not Run(tmp_path).locked
 
 
 @pytest.mark.parametrize("number", [errno.EINVAL, errno.EIO])
@@ -60,17 +60,17 @@ def test_a_lock_that_a_kill_left_without_flock_is_named_with_what_deletes_it(tmp
     folder.mkdir()
     (folder / TRAINING).write_text(content)
     flock_fails(errno.ENOSYS)
-    with pytest.raises(RunLockedError) as refused, lock_run(folder, patience_seconds=0):
+    with pytest.raises(RunLockedError) as refused, Run(folder).lock(patience_seconds=0):
         pass
     line = str(refused.value)
     assert named in line
     remedy = line[line.index("rm ") :]
     assert shlex.split(remedy) == ["rm", str(folder / TRAINING)]
-    assert is_locked(folder)
+    assert Run(folder).locked
     subprocess.run(remedy, shell=True, check=True)
-    with lock_run(folder, patience_seconds=0), lock_run(folder, RUNNER):
+    with Run(folder).lock(patience_seconds=0), Run(folder).lock(RUNNER):
         assert (folder / TRAINING).read_text().startswith(str(os.getpid()))
-    assert not is_locked(folder)
+    assert not Run(folder).locked
 
 
 @pytest.mark.filterwarnings("ignore:flock not supported")
@@ -79,21 +79,21 @@ def test_a_runner_that_waits_for_such_a_lock_names_it_too(tmp_path, flock_fails,
         raise InterruptedError
 
     (cell,), out = make_cells(tmp_path, "a"), io.StringIO()
-    cell.folder.mkdir()
-    (cell.folder / TRAINING).touch()
+    cell.run.folder.mkdir()
+    (cell.run.folder / TRAINING).touch()
     flock_fails(errno.ENOSYS)
     monkeypatch.setattr("lra.tables.grid.runner.time.sleep", end)
     with pytest.raises(InterruptedError):
         run_missing([cell], Console(file=out, width=1000))
-    assert f"rm {cell.folder / TRAINING}" in out.getvalue()
+    assert f"rm {cell.run.folder / TRAINING}" in out.getvalue()
 
 
 def test_with_flock_an_empty_file_that_nobody_holds_is_no_lock_and_one_that_is_held_is_not_to_be_deleted(tmp_path):
     (tmp_path / TRAINING).touch()
-    assert not is_locked(tmp_path)
-    with lock_run(tmp_path):
-        assert is_locked(tmp_path)
-        with pytest.raises(RunLockedError) as refused, lock_run(tmp_path, patience_seconds=0):
+    assert not Run(tmp_path).locked
+    with Run(tmp_path).lock():
+        assert Run(tmp_path).locked
+        with pytest.raises(RunLockedError) as refused, Run(tmp_path).lock(patience_seconds=0):
             pass
     assert "rm" not in str(refused.value).split()
 

@@ -8,6 +8,7 @@ import pytest
 
 from lra.base.processes import CLEAR, peak_resident_bytes
 from lra.cli import main
+from lra.training.loop_settings import LoopSettings
 from lra.training.resume import ResumePoint
 from lra.verbs import train_record
 
@@ -43,7 +44,8 @@ def test_earlier_runs_of_the_process_do_not_count(home):
 
 
 def test_the_memory_of_training_is_kept_until_the_test(tmp_path):
-    point = ResumePoint(tmp_path, best=None, every_seconds=1, eval_every=1, steps=1, ask_every=1)
+    loop = LoopSettings(steps=1, eval_every=1, log_every_steps=1, checkpoint_every_seconds=1)
+    point = ResumePoint(tmp_path, loop, best=None)
     saved = {"train_seconds": 1.0, "random": [None], "dev_passes": {"step": [], "accuracy": []}}
     point.load_state_dict({**saved, "peak_memory_bytes": 1 << 50})
     assert point.state_dict()["peak_memory_bytes"] == 1 << 50

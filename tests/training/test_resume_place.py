@@ -8,6 +8,7 @@ import torch
 from pytorch_lightning.callbacks import Timer
 
 from lra.training import resume
+from lra.training.loop_settings import LoopSettings
 
 CPU, FIRST, SECOND = torch.device("cpu"), torch.device("cuda", 0), torch.device("cuda", 1)
 
@@ -60,7 +61,8 @@ def test_several_processes_ask_each_other_at_the_logged_steps_alone(processes, a
         world_size=processes,
         max_steps=5,
     )
-    point = resume.ResumePoint(tmp_path, best=None, every_seconds=3600, eval_every=100, steps=100, ask_every=2)
+    loop = LoopSettings(steps=100, eval_every=100, log_every_steps=2, checkpoint_every_seconds=3600)
+    point = resume.ResumePoint(tmp_path, loop, best=None)
     point._saved = time.monotonic()
     monkeypatch.setattr(point, "_save", lambda trainer: saved.append(trainer.global_step))
     for trainer.global_step in range(1, 6):

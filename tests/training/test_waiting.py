@@ -22,6 +22,7 @@ from lra import from_config
 from lra.from_config import machine_and_loggers
 from lra.settings.compose import load_config
 from lra.training import run
+from lra.training.loop_settings import LoopSettings, TrainerAdditions
 from lra.training.ranks import leave_process_group
 from lra.types import Batch
 from tests.attention.test_contract import NAMES
@@ -233,18 +234,20 @@ def train(tmp_path, monkeypatch):
             run.fit(
                 module,
                 Batches(Batch(tokens, tokens != 0, tokens[:, 0, 0])),
-                folder=tmp_path,
-                machine=machine_and_loggers.build_machine(cfg),
-                steps=STEPS,
-                eval_every=STEPS,
-                max_steps=LAST + 1,
-                log_every_steps=STEPS,
-                checkpoint_every_seconds=60,
-                loggers=[],
+                tmp_path,
+                machine_and_loggers.build_machine(cfg),
+                LoopSettings(
+                    steps=STEPS,
+                    eval_every=STEPS,
+                    max_steps=LAST + 1,
+                    log_every_steps=STEPS,
+                    checkpoint_every_seconds=60,
+                ),
+                TrainerAdditions(
+                    callbacks=machine_and_loggers.build_callbacks(cfg),
+                    arguments=machine_and_loggers.build_trainer_arguments(cfg),
+                ),
                 console=Console(quiet=True),
-                profiler=None,
-                callbacks=machine_and_loggers.build_callbacks(cfg),
-                trainer_arguments=machine_and_loggers.build_trainer_arguments(cfg),
             )
         assert (tmp_path / "last.ckpt").exists()
         return watched.steps

@@ -9,7 +9,7 @@ import torch
 from pytorch_lightning.utilities import rank_zero_only
 
 from lra.cli import main
-from lra.tables.run_states import last_step
+from lra.run import Run
 from lra.training import progress
 from lra.training.curves import read_curves
 from lra.training.progress import Telemetry
@@ -92,7 +92,7 @@ def test_a_disabled_run_leaves_nothing_of_wandb(home, capsys):
 def test_a_run_that_was_tested_is_as_far_as_its_last_step(tmp_path):
     """The row of the test comes last, and is that of an earlier step."""
     (tmp_path / "metrics.csv").write_text("step,train/loss,test/loss\n10,1.0,\n20,1.0,\n10,,1.0\n")
-    assert last_step(tmp_path) == 20
+    assert Run(tmp_path).last_step == 20
 
 
 def test_the_speed_is_that_of_the_training_without_its_dev_passes(monkeypatch):

@@ -6,7 +6,6 @@ Where an option has an interval in place of values, each combination is tried at
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 from hydra.core.override_parser.overrides_parser import OverridesParser
@@ -15,13 +14,11 @@ from omegaconf import DictConfig, OmegaConf
 
 from lra.base.paths import conf_groups
 from lra.base.printed_commands import shell_word
-from lra.runs.failure import read_failure
-from lra.runs.record import OtherVersionError, read_record
+from lra.run import Run
 from lra.runs.schema import Record
 from lra.settings.compose import load_config
 from lra.settings.hashed_settings import config_hash
 from lra.settings.method import ATTENTION, method_name
-from lra.settings.run_folder import run_dir
 from lra.settings.several_values import combined, mixers_beside_attentions, options_in, varied_and_fixed
 from lra.tables.grid.space import DRAWN, Space
 from lra.types import UserError
@@ -52,13 +49,13 @@ class Cell:
         return cfg
 
     @cached_property
-    def folder(self) -> Path:
-        """The run's folder."""
-        return run_dir(self.cfg)
+    def run(self) -> Run:
+        """The cell's run."""
+        return Run.of(self.cfg)
 
     @cached_property
-    def run(self) -> tuple[str, int]:
-        """What tells the run from others, see `run_of`."""
+    def key(self) -> tuple[str, int]:
+        """What tells the run from others, see `key_of_run`."""
         return config_hash(self.cfg), self.cfg.seed
 
     def choice(self, key: str) -> str:
@@ -107,7 +104,7 @@ class Cell:
     @property
     def kind(self) -> object:
         """What cells share that need as much time and memory: they differ by the seed, or by the point of a search."""
-        return self.folder.parent if self.trial is None else self.without_point
+        return self.run.folder.parent if self.trial is None else self.without_point
 
     @property
     def method(self) -> str:
@@ -134,22 +131,12 @@ class Cell:
         return True
 
     @property
-    def finished(self) -> bool:
-        """Whether the run has a record; a record of another version counts, an unreadable record does not."""
-        try:
-            return read_record(self.folder) is not None
-        except OtherVersionError:
-            return True
-        except UserError:
-            return False
-
-    @property
     def ended(self) -> bool:
         """Whether nothing is left to do: the run has a record, or it is a trial that failed, which counts as tried."""
-        return self.finished or (self.trial is not None and read_failure(self.folder) is not None)
+        return self.run.finished or (self.trial is not None and self.run.failure is not None)
 
 
-def run_of(record: Record) -> tuple[str, int]:
+def key_of_run(record: Record) -> tuple[str, int]:
     """What tells the run of a record from others: the hash of its settings, and its seed."""
     return record.config_hash, record.seed
 

@@ -19,10 +19,7 @@ from rich.table import Table
 from rich.text import Text
 
 from lra.base.text import duration_text, visible
-from lra.runs.failure import read_failure
 from lra.runs.files import LAST, OUTPUT
-from lra.runs.record import read_record
-from lra.runs.run_lock import is_locked
 from lra.tables.grid.cell import Cell
 from lra.tables.grid.cell_progress import CellTimes, Progress, read_progress
 from lra.terminal.text_table import GAP
@@ -44,10 +41,10 @@ class CellMonitor:
 
     def __init__(self, cells: Sequence[Cell], console: Console, *, in_place: bool = True):
         self._console = console
-        self._names = {cell.folder: cell.name for cell in cells}  # composed here, because Hydra is of one thread
-        self._kinds = {cell.folder: cell.kind for cell in cells}
+        self._names = {cell.run: cell.name for cell in cells}  # composed here, because Hydra is of one thread
+        self._kinds = {cell.run: cell.kind for cell in cells}
         self._left = [cell for cell in cells if not cell.ended]
-        self._failed_before = {cell.folder: read_failure(cell.folder) for cell in self._left}
+        self._failed_before = {cell.run: cell.run.failure for cell in self._left}
         self._count, self._name_width = len(cells), max(map(len, self._names.values()), default=0)
         self._running: list[Cell] = []
         self._times, self._begun_before = CellTimes(), True
@@ -94,27 +91,27 @@ class CellMonitor:
         now, before = time.monotonic(), self._running
         self._running = []
         for cell in list(self._left):
-            if is_locked(cell.folder):
+            if cell.run.locked:
                 self._running.append(cell)
-                is_whole = not self._begun_before and not (cell.folder / LAST).exists()
+                is_whole = not self._begun_before and not (cell.run.folder / LAST).exists()
                 if cell not in before and is_whole:
-                    self._times.begin(cell.folder, now)
+                    self._times.begin(cell.run, now)
             elif self._has_ended(cell):
                 self._left.remove(cell)
-                self._times.end(cell.folder, self._kinds[cell.folder], now)
+                self._times.end(cell.run, self._kinds[cell.run], now)
                 self._print(cell)
         self._begun_before = False
         if self._live is not None:
             self._live.update(self._table(now), refresh=True)
 
     def _has_ended(self, cell: Cell) -> bool:
-        return cell.finished or read_failure(cell.folder) != self._failed_before[cell.folder]
+        return cell.run.finished or cell.run.failure != self._failed_before[cell.run]
 
     def _print(self, cell: Cell) -> None:
         """`3/6  listops nystrom seed 1  33.1 %  62 s`."""
         number = f"{self._count - len(self._left)}/{self._count}".rjust(2 * len(str(self._count)) + 1)
-        name = self._names[cell.folder].ljust(self._name_width)
-        failure = None if cell.finished else read_failure(cell.folder)
+        name = self._names[cell.run].ljust(self._name_width)
+        failure = None if cell.run.finished else cell.run.failure
         if failure is not None:
             text = Text.assemble((number, "bold"), f"  {name}  ", ("failed", "red"), f": {visible(failure.error)}")
         else:
@@ -123,7 +120,7 @@ class CellMonitor:
 
     def _table(self, now: float) -> Group:
         """Draw the cells at work, a row each, and a line for those that wait."""
-        states = {cell.folder: read_progress(cell.folder) for cell in self._running}
+        states = {cell.run: read_progress(cell.run) for cell in self._running}
         columns = {
             "step": [progress.step_text for progress in states.values()],
             "speed": [progress.rate_text for progress in states.values()],
@@ -131,11 +128,11 @@ class CellMonitor:
         }
         if self._console.width < LEAST_WIDTH:
             del columns["speed"]
-        table = _rows([self._names[folder] for folder in states], columns, self._console.width)
+        table = _rows([self._names[run] for run in states], columns, self._console.width)
         waiting = [cell for cell in self._left if cell not in self._running]
         seconds = self._times.left(
-            [(folder, self._kinds[folder], progress.seconds_left) for folder, progress in states.items()],
-            [self._kinds[cell.folder] for cell in waiting],
+            [(run, self._kinds[run], progress.seconds_left) for run, progress in states.items()],
+            [self._kinds[cell.run] for cell in waiting],
             now,
         )
         words = [f"{self._count - len(self._left)} of {self._count} ended"]
@@ -175,7 +172,7 @@ def _left_text(progress: Progress) -> str:
 def _result(cell: Cell) -> str:
     """Word the accuracy of a finished cell, and how long it was trained; of a trial the accuracy on dev examples."""
     try:
-        record = read_record(cell.folder)
+        record = cell.run.record
     except UserError:  # of another version
         record = None
     if record is None:

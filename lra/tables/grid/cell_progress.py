@@ -7,9 +7,9 @@ from collections.abc import Hashable, Iterable
 from pathlib import Path
 from typing import NamedTuple
 
+from lra.run import Run
 from lra.runs.files import OUTPUT
 from lra.tables.grid.run_output import COMMAND
-from lra.tables.run_states import last_step
 
 TAIL_BYTES = 8192  # of what a run has printed, which has the last line of its progress
 PROGRESS = re.compile(  # what `lra.training.progress` prints where there is no terminal
@@ -47,16 +47,16 @@ class Progress(NamedTuple):
         return f"{rate:.1f} steps/s" if rate >= 1 else f"{1 / rate:.2g} s/step"
 
 
-def read_progress(folder: Path) -> Progress:
+def read_progress(run: Run) -> Progress:
     """Read the last line of progress in what a run has printed, or else the last step of its curves."""
-    lines = _last_lines(folder / OUTPUT)
+    lines = _last_lines(run.folder / OUTPUT)
     for line in reversed(lines):
         match = PROGRESS.match(line)
         if match is not None:
             left = 3600 * int(match["hours"]) + 60 * int(match["minutes"]) + int(match["seconds"])
             return Progress(int(match["step"]), int(match["steps"]), float(match["rate"]), left)
     is_preparing = bool(lines) and lines[-1].startswith(PREPARING)
-    return Progress(last_step(folder), None, None, None, "preparing data" if is_preparing else "starting")
+    return Progress(run.last_step, None, None, None, "preparing data" if is_preparing else "starting")
 
 
 def _last_lines(path: Path) -> list[str]:

@@ -14,7 +14,9 @@ LAUNCHER = "hydra/launcher="
 
 def devices_of_a_run(cells: Sequence[Cell]) -> int:
     """Count the GPUs that one run needs on a machine: the most of any unfinished cell; 0 if none runs on a GPU."""
-    on_gpu = [cell.cfg.trainer.devices for cell in cells if cell.cfg.trainer.accelerator == "gpu" and not cell.finished]
+    on_gpu = [
+        cell.cfg.trainer.devices for cell in cells if cell.cfg.trainer.accelerator == "gpu" and not cell.run.finished
+    ]
     return max(on_gpu, default=0)
 
 

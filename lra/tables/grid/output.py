@@ -52,7 +52,7 @@ def plan_run_or_show(run_set: RunSet, show: Callable[[RunSet, Console], None]) -
     for folder, error in failed.items():
         console.print(Text.assemble(("failed", "red"), f"  {error}\n        {folder}"))
     show(run_set, console)
-    again = [cell for cell in run_set.cells if cell.folder in failed and not cell.ended]
+    again = [cell for cell in run_set.cells if cell.run in failed and not cell.ended]
     if again:
         raise UserError(f"{len(again)} cells failed; the same command tries them again")
 

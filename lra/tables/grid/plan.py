@@ -15,14 +15,11 @@ from lra.base.files import read_file, replace_text
 from lra.base.text import duration_text, hours_text, size_text
 from lra.from_config.machine_and_loggers import device_name
 from lra.from_config.store import is_prepared
-from lra.runs.failure import read_failure
-from lra.runs.run_lock import is_locked
 from lra.tables.grid.cell import Cell
 from lra.tables.grid.estimate import Estimate
 from lra.tables.grid.measurer import measure_each
 from lra.tables.grid.processes_at_once import Measured, proposal
 from lra.tables.grid.run_set import RunSet
-from lra.tables.run_states import last_step
 from lra.terminal.console import work_progress
 from lra.terminal.fit_table import wrapped
 from lra.types import UserError
@@ -80,7 +77,7 @@ def _print_kind(
     """Print the line of one kind of cell; None if it could not be, or need not be, measured."""
     measured, notes, numbers = None, [], ["–"] * 3
     if isinstance(estimate, Estimate):
-        hours = sum(estimate.seconds(cell.cfg, done_steps=last_step(cell.folder)) for cell in missing) / 3600
+        hours = sum(estimate.seconds(cell.cfg, done_steps=cell.run.last_step) for cell in missing) / 3600
         measured = Measured(hours, missing[0], estimate)
         numbers = [f"{estimate.step_seconds:.3f}", size_text(estimate.peak_memory_bytes), hours_text(3600 * hours)]
         notes = [estimate.note] if estimate.note else []
@@ -131,15 +128,15 @@ def _estimates(cells: Sequence[Cell | None], cache: Path) -> Generator[Estimate 
 
 def _key(cell: Cell) -> str:
     prepared = "prepared" if is_prepared(cell.cfg) else "bound"
-    return f"{cell.folder.parent.name}, {device_name(cell.cfg)}, {prepared}"
+    return f"{cell.run.folder.parent.name}, {device_name(cell.cfg)}, {prepared}"
 
 
 def _states(cells: list[Cell]) -> list[str]:
     """Word the state of each unfinished seed that has started: running, begun or failed."""
     states = []
     for cell in cells:
-        failure, steps = read_failure(cell.folder), last_step(cell.folder)
-        if is_locked(cell.folder):
+        failure, steps = cell.run.failure, cell.run.last_step
+        if cell.run.locked:
             states.append(f"{cell.which} running, step {steps:,}")
         elif failure is not None:
             states.append(f"{cell.which} failed: {failure.error}")

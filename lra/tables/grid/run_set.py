@@ -25,7 +25,7 @@ from lra.settings.override_values import read_override, split_by_value
 from lra.settings.overrides import check_overrides
 from lra.settings.several_values import spell_out_all
 from lra.settings.unknown_option import unknown_flag
-from lra.tables.grid.cell import METHOD, Cell, make_cells, run_of, space_of, without_drawn
+from lra.tables.grid.cell import METHOD, Cell, key_of_run, make_cells, space_of, without_drawn
 from lra.tables.grid.space import Space
 from lra.tables.grid.tuned import TUNED, make_tuned_cells
 from lra.terminal.console import check_out, make_console, work_progress
@@ -113,7 +113,7 @@ class RunSet:
 
     def count_finished(self) -> str:
         """Word how many cells have a record: `3 of 75 cells`."""
-        return f"{sum(cell.finished for cell in self.cells)} of {len(self.cells)} cells"
+        return f"{sum(cell.run.finished for cell in self.cells)} of {len(self.cells)} cells"
 
     def records(self) -> list[Record]:
         """Read the run group's valid records of this protocol and size.
@@ -125,8 +125,8 @@ class RunSet:
         alike = [record for record in collection.records if self.is_shown(record)]
         shown = [record for record in alike if self.names_method_and_seed(record)]
         if self.verb == "tune":
-            runs = {cell.run for cell in self.cells}
-            shown = [record for record in shown if run_of(record) in runs]
+            runs = {cell.key for cell in self.cells}
+            shown = [record for record in shown if key_of_run(record) in runs]
         tasks = {record.task for record in shown}
         self.shows_a_part = len(shown) < sum(record.task in tasks for record in alike)
         self.shows_nothing = not any(self.can_show(record) and self._has_task(record) for record in shown)

@@ -6,17 +6,15 @@
 import os
 import time
 from collections.abc import Sequence
-from pathlib import Path
 
 from rich.console import Console
 
 from lra.base.printed_commands import command
 from lra.base.processes import WARNING, Child, python_module
 from lra.base.text import visible
-from lra.runs.failure import Failure, forget_failure, read_failure, write_failure
+from lra.run import RUNNER, Failure, Run, RunLockedError
 from lra.runs.files import RESULT
 from lra.runs.record import move_aside
-from lra.runs.run_lock import RUNNER, RunLockedError, is_locked, lock_run, locked
 from lra.tables.grid.cell import Cell
 from lra.tables.grid.run_output import RunOutput
 from lra.types import LOCKED
@@ -26,10 +24,10 @@ TRAIN = python_module("lra", "train")
 NO_TERMINAL = {"TTY_COMPATIBLE": "0"}  # for a run whose output is kept in a file, also where FORCE_COLOR is set
 
 
-def failed_cells(cells: Sequence[Cell]) -> dict[Path, str]:
-    """Read the error line of each failed cell, by its folder."""
-    failures = {cell.folder: read_failure(cell.folder) for cell in cells if not cell.finished}
-    return {folder: failure.error for folder, failure in failures.items() if failure is not None}
+def failed_cells(cells: Sequence[Cell]) -> dict[Run, str]:
+    """Read the error line of each failed cell, by its run."""
+    failures = {cell.run: cell.run.failure for cell in cells if not cell.run.finished}
+    return {run: failure.error for run, failure in failures.items() if failure is not None}
 
 
 def run_missing(cells: Sequence[Cell], console: Console, *, is_alone: bool = True) -> None:
@@ -44,14 +42,16 @@ def run_missing(cells: Sequence[Cell], console: Console, *, is_alone: bool = Tru
         Stopped: after a signal, when the child process has ended.
     """
     # Failures of earlier calls, which are retried, but for those of a search: a trial that failed counts as tried.
-    before = {cell.folder: None if cell.trial is not None else read_failure(cell.folder) for cell in cells}
-    early: set[Path] = set()
+    before = {cell.run: None if cell.trial is not None else cell.run.failure for cell in cells}
+    early: set[Run] = set()
     waited = False
     while True:
         todo = [
-            cell for cell in cells if not cell.finished and cell.folder not in early and not _failed_since(cell, before)
+            cell
+            for cell in cells
+            if not cell.run.finished and cell.run not in early and not _failed_since(cell, before)
         ]
-        free = [cell for cell in todo if not is_locked(cell.folder)]
+        free = [cell for cell in todo if not cell.run.locked]
         if not todo:
             break
         if not free:
@@ -59,7 +59,7 @@ def run_missing(cells: Sequence[Cell], console: Console, *, is_alone: bool = Tru
                 if is_alone:
                     console.print(f"waiting for {len(todo)} cells that other processes are at work on …")
                 for cell in todo:
-                    error = locked(cell.folder)
+                    error = cell.run.locked
                     if error is not None and error.leftover:
                         console.print(visible(f"{cell.name}: {error.leftover}"))
             waited = True
@@ -68,42 +68,42 @@ def run_missing(cells: Sequence[Cell], console: Console, *, is_alone: bool = Tru
         waited = False
         cell = free[0]
         code = _take(cell, console, before)
-        if code == 0 and cell.finished:
-            forget_failure(cell.folder)
+        if code == 0 and cell.run.finished:
+            cell.run.forget_failure()
         elif code == 0:
-            early.add(cell.folder)
+            early.add(cell.run)
             console.print(f"stopped early, not finished: {cell.name}")
 
 
-def _failed_since(cell: Cell, before: dict[Path, Failure | None]) -> bool:
-    failure = read_failure(cell.folder)
-    return failure is not None and failure != before[cell.folder]
+def _failed_since(cell: Cell, before: dict[Run, Failure | None]) -> bool:
+    failure = cell.run.failure
+    return failure is not None and failure != before[cell.run]
 
 
 def _make_room(cell: Cell, console: Console) -> None:
     """Rename an unreadable record, and print that the run is repeated."""
-    with lock_run(cell.folder, patience_seconds=0):
-        if os.path.lexists(cell.folder / RESULT) and not cell.finished:
-            aside = move_aside(cell.folder / RESULT)
+    with cell.run.lock(patience_seconds=0):
+        if os.path.lexists(cell.run.folder / RESULT) and not cell.run.finished:
+            aside = move_aside(cell.run.folder / RESULT)
             console.print(visible(f"{cell.name}: its record cannot be read, so it is run again; kept as {aside}"))
 
 
-def _take(cell: Cell, console: Console, before: dict[Path, Failure | None]) -> int:
+def _take(cell: Cell, console: Console, before: dict[Run, Failure | None]) -> int:
     """Run a cell, unless another process has it or has just had it; note a failure. Return the exit code."""
     try:
-        with lock_run(cell.folder, RUNNER, patience_seconds=0):
-            if cell.finished:
+        with cell.run.lock(RUNNER, patience_seconds=0):
+            if cell.run.finished:
                 return 0
             if _failed_since(cell, before):
                 return LOCKED
             _make_room(cell, console)
             code, error = _train(cell)
-            if code != LOCKED and (cell.folder / RESULT).exists():
+            if code != LOCKED and (cell.run.folder / RESULT).exists():
                 if code:
                     console.print(f"{cell.name}: {WARNING}its process ended after its result was written: {error}")
                 return 0
             if code not in (0, LOCKED):  # noted before the lock is released, or another process would try again
-                write_failure(cell.folder, error)
+                cell.run.fail(error)
             return code
     except RunLockedError:
         return LOCKED
@@ -112,7 +112,7 @@ def _take(cell: Cell, console: Console, before: dict[Path, Failure | None]) -> i
 def _train(cell: Cell) -> tuple[int, str]:
     """Run one cell in a child process; return its exit code and, if that is not 0, its error line."""
     with (
-        RunOutput(cell.folder, name=cell.name, command=command("train", *cell.overrides)) as output,
+        RunOutput(cell.run.folder, name=cell.name, command=command("train", *cell.overrides)) as output,
         Child(
             [*TRAIN, *cell.overrides],
             env=NO_TERMINAL,

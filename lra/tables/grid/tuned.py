@@ -5,11 +5,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from lra.base.printed_commands import command, key_of, override, quoted_for_hydra, typed_config_dirs
-from lra.runs.failure import read_failure
-from lra.runs.record import read_record
 from lra.runs.schema import Record
 from lra.settings.compose import load_config
-from lra.tables.grid.cell import Cell, make_cells, run_of, space_of, trials, without_drawn
+from lra.tables.grid.cell import Cell, key_of_run, make_cells, space_of, trials, without_drawn
 from lra.tables.grid.space import Space
 from lra.tables.tuning import Search, Trial
 from lra.types import UserError
@@ -42,7 +40,7 @@ def make_tuned_cells(sweep: str, overrides: Sequence[str]) -> list[Cell]:
     best: dict[Cell, tuple[str, ...]] = {}
     for typed, of_method in by_method.items():
         tried = trials([Cell(overrides=(*typed, f"run_group={group}", f"seed={space.seed}"))], space, budget)
-        (found,) = searches_of(tried, [record for cell in tried if (record := read_record(cell.folder))])
+        (found,) = searches_of(tried, [record for cell in tried if (record := cell.run.record)])
         if found.best is None or len(found.trials) < budget:
             raise _unfinished(found, group, rest, options)
         point = tried[found.best.number].point
@@ -77,7 +75,7 @@ def searches_of(trials: Sequence[Cell], records: Iterable[Record]) -> list[Searc
 
     Their results are among `records`; why a trial failed is read from its folder.
     """
-    finished = {run_of(record): record for record in records}
+    finished = {key_of_run(record): record for record in records}
     cells: dict[tuple[str, ...], list[Cell]] = defaultdict(list)
     for cell in trials:
         cells[cell.without_point].append(cell)
@@ -94,14 +92,14 @@ def searches_of(trials: Sequence[Cell], records: Iterable[Record]) -> list[Searc
 
 def _outcome(cell: Cell, finished: Mapping[tuple[str, int], Record]) -> Trial | None:
     """Make the trial of a cell; None if it has not ended."""
-    record = finished.get(cell.run)
-    failure = None if record else read_failure(cell.folder)
+    record = finished.get(cell.key)
+    failure = None if record else cell.run.failure
     if record is None and failure is None:
         return None
     assert cell.trial is not None
     return Trial(
         number=cell.trial,
-        configuration=cell.folder.parent.name,
+        configuration=cell.run.folder.parent.name,
         point=dict(text.split("=", 1) for text in cell.point),
         accuracy=record.best_dev_accuracy if record else None,
         error=failure.error if failure else None,

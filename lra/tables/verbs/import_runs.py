@@ -19,10 +19,9 @@ from omegaconf import DictConfig
 from lra.base.files import checked_name
 from lra.base.printed_commands import command, quoted_for_hydra
 from lra.base.text import visible
+from lra.run import RUNNER, TRAINING, Run, RunLockedError
 from lra.runs.collection import collect, describe
 from lra.runs.files import BEST, CONFIG, CURVE, DATA, LAST, METRICS, RESULT, WANDB_ID, run_folder
-from lra.runs.record import read_record, write_record
-from lra.runs.run_lock import RUNNER, TRAINING, RunLockedError, lock_run
 from lra.runs.schema import Record
 from lra.terminal.console import make_console
 from lra.types import UserError
@@ -52,7 +51,7 @@ def run(cfg: DictConfig) -> None:
     copied: list[bool] = []  # of each run that is here now
     for record, source in zip(collection.records, collection.sources, strict=True):
         try:
-            copied.append(_bring(source, record, _folder(Path(cfg.paths.runs), record, into)))
+            copied.append(_bring(source, record, _run(Path(cfg.paths.runs), record, into)))
         except UserError as error:
             collection.left_out += 1
             collection.problems.append(visible(f"left out: {describe(record)}: {error}"))
@@ -66,38 +65,41 @@ def run(cfg: DictConfig) -> None:
     console.print(visible(f"{counts}: {cfg.paths.runs}"))
 
 
-def _folder(runs: Path, record: Record, into: str | None) -> Path:
-    """Build the folder that `lra train` would use; a foreign record must not choose a place on this disk."""
+def _run(runs: Path, record: Record, into: str | None) -> Run:
+    """Build the run that `lra train` would make; a foreign record must not choose a place on this disk."""
     identity = record.identity
     named: dict[str, Any] = {"group": into or identity["run_group"]}
     named |= {key: identity[key] for key in ("task", "attention", "protocol", "size")}
     named["config_hash"] = record.config_hash
     for key, name in named.items():
         checked_name(name, f"its {key}=", example="listops", nested=key == "group")
-    return run_folder(runs, **named, steps=record.steps, seed=identity["seed"])
+    return Run(run_folder(runs, **named, steps=record.steps, seed=identity["seed"]))
 
 
-def _bring(source: Path, record: Record, folder: Path) -> bool:
+def _bring(source: Path, record: Record, run: Run) -> bool:
     """Copy a run into its folder while no other process works there; False if the same run is there already."""
-    there = read_record(folder)
+    there = run.record
     if there is None:
         try:
-            with lock_run(folder, RUNNER, patience_seconds=0), lock_run(folder, TRAINING, patience_seconds=0):
-                there = read_record(folder)
+            with run.lock(RUNNER, patience_seconds=0), run.lock(TRAINING, patience_seconds=0):
+                there = run.record
                 if there is None:
-                    if any((folder / name).exists() for name in BEGUN):
-                        raise UserError(f"a run of these settings was begun here; finish it, or move it away: {folder}")
-                    _copy(source, record, folder)
+                    if any((run.folder / name).exists() for name in BEGUN):
+                        raise UserError(
+                            f"a run of these settings was begun here; finish it, or move it away: {run.folder}"
+                        )
+                    _copy(source, record, run)
                     return True
         except RunLockedError as error:
-            raise UserError(f"a run of these settings is in progress here: {folder}") from error
+            raise UserError(f"a run of these settings is in progress here: {run.folder}") from error
     if there != record:
-        raise UserError(f"it is here already, with another result: {folder}")
+        raise UserError(f"it is here already, with another result: {run.folder}")
     return False
 
 
-def _copy(source: Path, record: Record, folder: Path) -> None:
+def _copy(source: Path, record: Record, run: Run) -> None:
     """Copy all files under temporary names, then rename them, the record last: a run with a record is complete."""
+    folder = run.folder
     if source.name == RESULT:
         paths = [source.parent / name for name in IMPORTED_FILES]
         brought = [path.name for path in paths if path.is_file() and not path.is_symlink()]
@@ -105,4 +107,4 @@ def _copy(source: Path, record: Record, folder: Path) -> None:
             shutil.copyfile(source.parent / name, folder / f"{name}.unfinished")
         for name in brought:
             (folder / f"{name}.unfinished").replace(folder / name)
-    write_record(folder, record)
+    run.write(record)

@@ -17,8 +17,8 @@ from omegaconf import DictConfig, OmegaConf
 from lra.base.files import checked_name
 from lra.base.printed_commands import command, override, typed_command
 from lra.base.text import visible
+from lra.run import Run
 from lra.runs.collection import Collection, append_new, collect, describe
-from lra.runs.files import find_run
 from lra.runs.groups import PUBLISHED, PUBLISHED_FOLDER
 from lra.runs.schema import Record
 from lra.settings.group_to_read import folder_of_runs, no_records, typed_text, with_group_found
@@ -43,7 +43,7 @@ def run(cfg: DictConfig) -> None:
     runs, target = Path(cfg.paths.runs), Path(cfg.to).expanduser().absolute() / f"{name}{PUBLISHED}"
     check_writable(target, str(cfg.to), "to", example=PUBLISHED_FOLDER)
     seed = OmegaConf.select(cfg, "seed")
-    path = runs / str(cfg.run_group) if cfg.run is None else find_run(str(cfg.run), runs, seed=seed)
+    path = runs / str(cfg.run_group) if cfg.run is None else Run.find(str(cfg.run), runs=runs, seed=seed).folder
     collection = collect(path) if path.exists() else Collection()
     if not collection.records and cfg.run is None:
         raise no_records("publish", path, problems=collection.problems)

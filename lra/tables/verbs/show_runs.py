@@ -1,21 +1,26 @@
 """`lra show runs`: list the runs below the folder of runs, with the state and the age of each."""
 
 import time
+from collections.abc import Collection, Iterable
 from datetime import datetime
 from pathlib import Path
+from typing import NamedTuple
 
 from omegaconf import DictConfig
 
 from lra.base.checked_json import parsed_json
 from lra.base.files import paths_below, read_file
 from lra.base.printed_commands import command, override, typed_overrides
+from lra.run import Run
 from lra.runs.collection import collect, finished_at
-from lra.runs.files import DATA, METRICS, hash_and_seed
+from lra.runs.files import DATA, METRICS
 from lra.runs.groups import PUBLISHED, find_group, nearest_groups
+from lra.runs.record_words import finished_text
 from lra.runs.reference_curves import place_among, place_of, published_curves, references_of
 from lra.runs.schema import DevCurve, Record
 from lra.settings.group_to_read import no_records
-from lra.tables.run_states import RunState, finished, method_names, run_states, sorted_states
+from lra.tables.notes_on_runs import by_protocol_and_size
+from lra.tables.variants import group_by_variant, natural
 from lra.terminal.console import make_console
 from lra.terminal.fit_table import print_text_table
 from lra.terminal.text_table import TextTable
@@ -36,54 +41,142 @@ def show_runs(cfg: DictConfig) -> None:
     """
     runs = Path(cfg.paths.runs)
     path = _path_to_show(runs, cfg.run_group, cfg.file)
-    states = run_states(runs, cfg.run_group) if cfg.file is None else []
-    published, problems = ([], []) if path == runs else published_states(path)
-    states += published
-    if not states:
+    lines = lines_of_runs(runs, cfg.run_group) if cfg.file is None else []
+    published, problems = ([], []) if path == runs else published_lines(path)
+    lines += published
+    if not lines:
         raise _nothing(path, problems)
     now, references = time.time(), published_curves(runs)
     rows = [
         [
-            f"{state.task}/{state.method}",
+            f"{line.task}/{line.method}",
             settings_hash,
-            str(state.seed),
-            "; ".join(filter(None, [state.state, _place_among_published(state, references)])),
-            age(now - state.touched),
-            state.group,
+            str(line.seed),
+            "; ".join(filter(None, [line.state, _place_among_published(line, references)])),
+            age(now - line.touched),
+            line.group,
             settings,
-            str(state.folder.relative_to(runs) if state.folder.is_relative_to(runs) else state.folder),
+            str(line.path.relative_to(runs) if line.path.is_relative_to(runs) else line.path),
         ]
-        for state in states
-        for settings, _, settings_hash in [state.settings.rpartition("-")]
+        for line in lines
+        for settings, _, settings_hash in [line.settings.rpartition("-")]
     ]
     table = TextTable(
-        title=f"{len(states)} runs {'in' if path.is_file() else 'below'} {path}",
+        title=f"{len(lines)} runs {'in' if path.is_file() else 'below'} {path}",
         columns=("run", "hash", "seed", "state", "age", "group", "settings", "folder"),
         rows=rows,
-        notes=[*(NAMED_BY if any(state.folder.is_dir() for state in states) else ()), *problems],
+        notes=[*(NAMED_BY if any(line.run for line in lines) else ()), *problems],
         optional=("folder", "settings", "group"),
         prose=("state", "group", "settings", "folder"),
     )
     print_text_table(make_console(), table)
 
 
-def _place_among_published(state: RunState, published: list[Record]) -> str:
-    """Place a run, finished or not, among its reference seeds."""
-    if state.record is not None:
-        return place_of(state.record, published)
-    if not state.folder.is_dir():  # a published record, which is a reference itself
+class Line(NamedTuple):
+    """What is shown of a run in the folder of runs, or of a published record, which has no `run`.
+
+    `path` is the run's folder, or the file of published records, `group` the run group, or the name of that file,
+    `method` the attention or the mixer, with the settings that tell it apart if the run is finished, `settings`
+    protocol, size, steps and hash, and `touched` the time of the last change, in seconds since 1970.
+    """
+
+    run: Run | None
+    record: Record | None
+    path: Path
+    group: str
+    task: str
+    method: str
+    settings: str
+    seed: int
+    state: str
+    touched: float
+
+
+def lines_of_runs(runs: Path, group: str | None) -> list[Line]:
+    """Look at every run below `runs`, or below one of its groups."""
+    lines = [_line_of_run(run, runs) for run in Run.below(runs if group is None else runs / group, runs)]
+    names = method_names([line.record for line in lines if line.record])
+    return _sorted(line._replace(method=names[id(line.record)]) if line.record else line for line in lines)
+
+
+def _line_of_run(run: Run, runs: Path) -> Line:
+    names, (record, state) = run.names, run.record_and_state()
+    return Line(
+        run=run,
+        record=record,
+        path=run.folder,
+        group=str(run.folder.relative_to(runs).parents[3]),
+        task=names.task,
+        method=names.method,
+        settings=names.settings,
+        seed=names.seed,
+        state=state,
+        touched=run.touched,
+    )
+
+
+def published_lines(top: Path) -> tuple[list[Line], list[str]]:
+    """Read the records in a file, or in the files below a folder.
+
+    Returns:
+        The lines, and a line for each record that is left out because it is broken or older than another of its run.
+    """
+    lines: list[Line] = []
+    problems: list[str] = []
+    for file in sorted(path for path in paths_below(top) if path.suffix == PUBLISHED) if top.is_dir() else [top]:
+        collection = collect(file)
+        names = method_names(collection.records)
+        lines += [_line_of_record(record, names[id(record)], file) for record in collection.records]
+        problems += collection.problems
+    return _sorted(lines), problems
+
+
+def _line_of_record(record: Record, method: str, source: Path) -> Line:
+    return Line(
+        run=None,
+        record=record,
+        path=source,
+        group=source.stem,
+        task=record.task,
+        method=method,
+        settings=f"{record.protocol}-{record.size}-{record.steps}steps-{record.config_hash}",
+        seed=record.seed,
+        state=finished_text(record),
+        touched=datetime.fromisoformat(finished_at(record)).timestamp(),
+    )
+
+
+def method_names(records: Collection[Record]) -> dict[int, str]:
+    """Name the method of each record, by the record's id, with the settings that tell it apart from the others."""
+    return {
+        id(record): name
+        for of_group in by_protocol_and_size(records).values()
+        for name, members in group_by_variant(of_group).items()
+        for record in members
+    }
+
+
+def _sorted(lines: Iterable[Line]) -> list[Line]:
+    return sorted(lines, key=lambda line: (line.group, line.task, natural(line.method), line.settings, line.seed))
+
+
+def _place_among_published(line: Line, published: list[Record]) -> str:
+    """Place a run, finished or not, among its reference seeds; a published record is a reference itself."""
+    if line.run is None:
         return ""
-    settings_hash, seed = hash_and_seed(state.folder)
+    if line.record is not None:
+        return place_of(line.record, published)
+    folder, names = line.run.folder, line.run.names
     try:
-        data = parsed_json(read_file(state.folder / DATA), state.folder / DATA, "")
-        passes = [row for row in read_curves(state.folder / METRICS) if "dev/accuracy" in row]
+        data = parsed_json(read_file(folder / DATA), folder / DATA, "")
+        passes = [row for row in read_curves(folder / METRICS) if "dev/accuracy" in row]
     except (FileNotFoundError, UserError):  # training says what is wrong with them
         return ""
     curve: DevCurve = {
         "step": [int(row["step"]) for row in passes],
         "accuracy": [row["dev/accuracy"] for row in passes],
     }
-    return place_among(curve, references_of(published, settings_hash, data, seed))
+    return place_among(curve, references_of(published, names.config_hash, data, names.seed))
 
 
 def _path_to_show(runs: Path, group: str | None, file: str | None) -> Path:
@@ -126,34 +219,3 @@ def _nothing(path: Path, problems: list[str]) -> UserError:
 def age(seconds: float) -> str:
     """Word the time since something, in its largest unit, such as `3 h`."""
     return next((f"{seconds / unit:.0f} {name}" for unit, name in UNITS if seconds >= unit), "now")
-
-
-def published_states(top: Path) -> tuple[list[RunState], list[str]]:
-    """Read the records in a file, or in the files below a folder.
-
-    Returns:
-        The runs, and a line for each record that is left out because it is broken or older than another of its run.
-    """
-    states: list[RunState] = []
-    problems: list[str] = []
-    for file in sorted(path for path in paths_below(top) if path.suffix == PUBLISHED) if top.is_dir() else [top]:
-        collection = collect(file)
-        names = method_names(collection.records)
-        states += [_state(record, names[id(record)], file) for record in collection.records]
-        problems += collection.problems
-    return sorted_states(states), problems
-
-
-def _state(record: Record, method: str, source: Path) -> RunState:
-    identity = record.identity
-    steps, config_hash = record.steps, record.config_hash
-    return RunState(
-        folder=source,
-        group=source.stem,
-        task=identity["task"],
-        method=method,
-        settings=f"{identity['protocol']}-{identity['size']}-{steps}steps-{config_hash}",
-        seed=identity["seed"],
-        state=finished(record),
-        touched=datetime.fromisoformat(finished_at(record)).timestamp(),
-    )

@@ -15,12 +15,12 @@ from lra.base.paths import conf_dir
 from lra.data.store_data import StoreData
 from lra.from_config import build_data, build_method, build_model, build_trained_model
 from lra.from_config.store import ensure_store
-from lra.runs.files import BEST, find_run
+from lra.run import Run
+from lra.runs.files import BEST
 from lra.runs.schema import NYSTROM
 from lra.settings.compose import without_descriptions
 from lra.settings.method import method_name, mixes_by_attention
 from lra.settings.processes_and_parts import use_one_device
-from lra.settings.stored_config import read_trained_config
 from lra.tools.diagnosis.swap import Variants
 from lra.types import Batch, UserError
 
@@ -63,15 +63,15 @@ def diagnosed_model(cfg: DictConfig, console: Console, *, seed: int | None) -> D
             model=build_model(cfg),
             data=build_data(cfg),
         )
-    folder = find_run(str(cfg.run), Path(cfg.paths.runs), seed=seed)
-    trained = read_trained_config(folder, cfg.paths)
+    run = Run.find(str(cfg.run), runs=Path(cfg.paths.runs), seed=seed)
+    trained = run.config_with(cfg.paths)
     use_one_device(trained)
-    model, data = build_trained_model(trained, folder), build_data(trained)
+    model, data = build_trained_model(trained, run.folder), build_data(trained)
     wrong = next((name for name, x in model.state_dict().items() if not x.isfinite().all()), None)
     if wrong is not None:
-        line = f"{folder / BEST}: {wrong} holds numbers that are not finite, so nothing can be compared; diagnose"
+        line = f"{run.folder / BEST}: {wrong} holds numbers that are not finite, so nothing can be compared; diagnose"
         raise UserError(f"{line} another run: lra show runs lists them", kind="not_finite", key=BEST, value=wrong)
-    return DiagnosedModel(cfg=trained, folder=folder, is_trained=True, model=model, data=data)
+    return DiagnosedModel(cfg=trained, folder=run.folder, is_trained=True, model=model, data=data)
 
 
 def make_variants(cfg: DictConfig) -> tuple[Variants, int]:

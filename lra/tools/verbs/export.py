@@ -25,12 +25,11 @@ from lra.base.printed_commands import command, override, shell_word, typed_comma
 from lra.base.spread import binomial_error
 from lra.base.text import for_markdown, size_text, visible
 from lra.from_config import build_model, build_spec
-from lra.runs.files import BEST, find_run
-from lra.runs.record import read_record
+from lra.run import Run
+from lra.runs.files import BEST
 from lra.runs.schema import MIXERS, TARGET, Record, is_ours
 from lra.settings.method import mixer_group, mixer_settings
 from lra.settings.plain_values import plain
-from lra.settings.stored_config import read_trained_config
 from lra.terminal.console import check_writable, make_console
 from lra.tools.interop.files import CONFIG_JSON, SAFETENSORS, write_tensors
 from lra.training.checkpoints import read_matching_weights
@@ -77,15 +76,14 @@ def run(cfg: DictConfig) -> None:
     to = Path(cfg.to).expanduser()
     _check_target(to)
     check_writable(to.absolute(), str(cfg.to), "to")
-    folder = find_run(str(cfg.run), Path(cfg.paths.runs), seed=OmegaConf.select(cfg, "seed"))
-    trained = read_trained_config(folder, cfg.paths)
-    record = read_record(folder)
+    exported = Run.find(str(cfg.run), runs=Path(cfg.paths.runs), seed=OmegaConf.select(cfg, "seed"))
+    trained, record = exported.config_with(cfg.paths), exported.record
     if record is None:
         states = command("show runs", *typed_overrides("paths.runs"))
-        line = f"{folder} has no result yet, and the model card needs it; the command that began the run finishes it;"
-        line += f" how far it is says: {states}"
-        raise UserError(line, kind="no_records", key=str(folder), right=states)
-    write_exported(folder, to, trained, record)
+        line = f"{exported.folder} has no result yet, and the model card needs it;"
+        line += f" the command that began the run finishes it; how far it is says: {states}"
+        raise UserError(line, kind="no_records", key=str(exported.folder), right=states)
+    write_exported(exported, to, trained, record)
     console = make_console()
     size = size_text(sum(path.stat().st_size for path in to.iterdir()))
     console.print(f"exported {size}, test accuracy {record.test_accuracy:.2%}: {visible(str(to))}")
@@ -124,11 +122,11 @@ def exported_config(cfg: DictConfig) -> dict[str, Any]:
     return {"lra_export": 1, "task": asdict(build_spec(cfg)), "mask_zero": cfg.task.mask_zero, **kept}
 
 
-def write_exported(run: Path, to: Path, cfg: DictConfig, record: Record) -> None:
-    """Write the best checkpoint of the folder `run`, settings and card to the folder `to`, whole or not at all."""
+def write_exported(run: Run, to: Path, cfg: DictConfig, record: Record) -> None:
+    """Write the best checkpoint of a run, settings and card to the folder `to`, whole or not at all."""
     to = to.absolute()
     config = exported_config(cfg)
-    weights = read_matching_weights(run / BEST, build_model(cfg))
+    weights = read_matching_weights(run.folder / BEST, build_model(cfg))
     card = model_card(record, config, folder=to.name)
     with making_folder(to, replace=False) as unfinished:
         write_tensors(unfinished / SAFETENSORS, weights)

@@ -16,6 +16,7 @@ from lra.data.datamodule import StoreDataModule
 from lra.training.cost.counting import synchronized_seconds
 from lra.training.curves import read_curves
 from lra.training.loggers import CurveLogger
+from lra.training.loop_settings import LoopSettings, TrainerAdditions
 from lra.training.machine import Machine, autocast_context
 from lra.training.module import ClassifierModule
 from lra.training.run import fit
@@ -109,16 +110,17 @@ def harness_steps(
     fit(
         module,
         datamodule,
-        folder=folder,
-        machine=machine,
-        steps=run_steps,
-        eval_every=run_steps,
-        max_steps=min(steps + 1, run_steps),
-        log_every_steps=log_every_steps,
-        checkpoint_every_seconds=60,
-        loggers=[CurveLogger(curves, resume_step=0)],
+        folder,
+        machine,
+        LoopSettings(
+            steps=run_steps,
+            eval_every=run_steps,
+            max_steps=min(steps + 1, run_steps),
+            log_every_steps=log_every_steps,
+            checkpoint_every_seconds=60,
+        ),
+        TrainerAdditions(loggers=[CurveLogger(curves, resume_step=0)]),
         console=Console(quiet=True),
-        profiler=None,
     )
     rates = [row["steps_per_second"] for row in read_curves(curves) if "steps_per_second" in row]  # not in dev rows
     return [1 / rate for rate in rates[1:]]

@@ -3,6 +3,7 @@
 import sys
 from pathlib import Path
 
+from lra.run import Run
 from lra.tables.grid import runner
 from lra.tables.grid.cell import Cell
 
@@ -12,9 +13,9 @@ TRAINING = (
     + """
 import sys, time
 from pathlib import Path
-from lra.runs.run_lock import lock_run
+from lra.run import Run
 folder = Path(sys.argv[1])
-with lock_run(folder):
+with Run(folder).lock():
     with open(folder.parent / "log", "a") as log: log.write(f"begun {folder.name}\\n")
     if folder.name == "bad":
         sys.exit("lra: nothing will come of this")
@@ -39,8 +40,8 @@ class NamedCell(Cell):
     name = "a cell"
 
     @property
-    def folder(self):
-        return Path(self.overrides[0])
+    def run(self):
+        return Run(Path(self.overrides[0]))
 
 
 def make_cells(place, names, seconds="0"):

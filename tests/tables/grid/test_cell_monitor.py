@@ -7,9 +7,8 @@ import time
 import pytest
 from rich.console import Console
 
-from lra.runs.failure import write_failure
+from lra.run import RUNNER, Run
 from lra.runs.files import OUTPUT
-from lra.runs.run_lock import RUNNER, lock_run
 from lra.tables.grid import cell_monitor, runner
 from lra.tables.grid.cell_monitor import CellMonitor, first_line
 from tests.tables.grid.stand_in import RECORD, NamedCell, make_cells
@@ -36,8 +35,8 @@ def terminal(columns: int = 80) -> Console:
 
 
 def finish(cell) -> None:
-    cell.folder.mkdir(parents=True, exist_ok=True)
-    (cell.folder / "result.json").write_text(RECORD.read_text())
+    cell.run.folder.mkdir(parents=True, exist_ok=True)
+    (cell.run.folder / "result.json").write_text(RECORD.read_text())
 
 
 def run(cells, console: Console) -> str:
@@ -59,7 +58,7 @@ def test_a_pipe_has_one_line_for_each_cell_that_was_run(tmp_path):
 def test_a_run_that_has_failed_before_is_said_again_only_if_it_fails_again(tmp_path):
     cells = make_cells(tmp_path, ["a", "bad"])
     for cell in cells:
-        write_failure(cell.folder, "an older fault")
+        cell.run.fail("an older fault")
     lines = run(cells, pipe()).splitlines()
     assert [line.split()[0] for line in lines] == ["1/2", "2/2"]
     assert "failed" not in lines[0]
@@ -69,7 +68,7 @@ def test_a_run_that_has_failed_before_is_said_again_only_if_it_fails_again(tmp_p
 def test_a_cell_that_another_process_has_run_has_its_line_too(tmp_path):
     cells, console = make_cells(tmp_path, "ab"), pipe()
     with CellMonitor(cells, console):
-        with lock_run(cells[0].folder):
+        with cells[0].run.lock():
             finish(cells[0])
             time.sleep(0.2)
             assert console.file.getvalue() == "", "it is still at work on it"
@@ -88,8 +87,8 @@ def test_a_terminal_shows_the_cells_at_work_and_leaves_the_lines_alone(tmp_path,
     cells, console = make_cells(tmp_path, ["ended", "running", *"bcd"]), terminal(columns)
     with CellMonitor(cells, console):
         finish(cells[0])
-        with lock_run(cells[1].folder, RUNNER):
-            (cells[1].folder / OUTPUT).write_text(PROGRESS)
+        with cells[1].run.lock(RUNNER):
+            (cells[1].run.folder / OUTPUT).write_text(PROGRESS)
             time.sleep(0.3)
     text = console.file.getvalue()
     frames = [CONTROL.sub("", frame) for frame in text.split("at work")]
@@ -131,12 +130,12 @@ def test_the_cursor_is_back_after_an_interruption(tmp_path):
 def test_what_goes_wrong_with_looking_is_an_error_of_the_command(tmp_path, monkeypatch):
     cells = make_cells(tmp_path, "a")
 
-    def refuses(folder):
+    def refuses(run):
         raise OSError("no folder")
 
     def looked_at():
         with CellMonitor(cells, pipe()):
-            monkeypatch.setattr(cell_monitor, "is_locked", refuses)
+            monkeypatch.setattr(Run, "locked", property(refuses))
             time.sleep(0.2)
 
     with pytest.raises(OSError, match="no folder"):

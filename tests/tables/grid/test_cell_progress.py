@@ -5,6 +5,7 @@ import io
 import pytest
 from rich.console import Console
 
+from lra.run import Run
 from lra.runs.files import METRICS, OUTPUT
 from lra.tables.grid.cell_progress import CellTimes, Progress, read_progress
 from lra.training.progress import RunProgress, Telemetry
@@ -28,30 +29,30 @@ def lines_of_training(clock, *, steps_per_second: float) -> str:  # noqa: F811
 
 def test_the_lines_of_training_are_read(clock, tmp_path):  # noqa: F811
     (tmp_path / OUTPUT).write_text("$ lra train\na header\n" + lines_of_training(clock, steps_per_second=1 / 20))
-    progress = read_progress(tmp_path)
+    progress = read_progress(Run(tmp_path))
     assert progress == Progress(10, 1000, 0.05, 990 * 20.0)
     assert (progress.step_text, progress.rate_text) == ("10/1,000", "20 s/step")
 
 
 def test_the_lines_of_an_earlier_attempt_are_not(clock, tmp_path):  # noqa: F811
     (tmp_path / OUTPUT).write_text(lines_of_training(clock, steps_per_second=1 / 20) + "$ lra train\nGoing on\n")
-    assert read_progress(tmp_path).seconds_left is None
-    assert read_progress(tmp_path).step_text == "starting"
+    assert read_progress(Run(tmp_path)).seconds_left is None
+    assert read_progress(Run(tmp_path)).step_text == "starting"
     with (tmp_path / OUTPUT).open("a") as file:
         file.write("preparing listops size=full …\n")
-    assert read_progress(tmp_path).step_text == "preparing data"
+    assert read_progress(Run(tmp_path)).step_text == "preparing data"
 
 
 def test_without_them_the_step_is_that_of_the_curves(tmp_path):
     (tmp_path / METRICS).write_text("step,train/loss\n50,1.0\n1250,0.9\n")
-    progress = read_progress(tmp_path)
+    progress = read_progress(Run(tmp_path))
     assert (progress.step_text, progress.rate_text, progress.seconds_left) == ("1,250", "", None)
 
 
 def test_only_the_end_of_a_long_file_is_read(clock, tmp_path):  # noqa: F811
     lines = lines_of_training(clock, steps_per_second=1 / 20)
     (tmp_path / OUTPUT).write_text("$ lra train\n" + "step 1/9  9.00 steps/s  0:00:01 left\n" * 9000 + lines)
-    assert read_progress(tmp_path).step == 10
+    assert read_progress(Run(tmp_path)).step == 10
 
 
 @pytest.mark.parametrize(("rate", "said"), [(8.149, "8.1 steps/s"), (0.4, "2.5 s/step"), (None, ""), (0.0, "")])

@@ -18,7 +18,7 @@ def test_the_papers_table_is_every_task_attention_and_seed_one_seed_after_the_ot
     cells = make_cells("paper_table", words)
     assert len(cells) == rows * seeds
     assert {cell.cfg.seed for cell in cells[:rows]} == {0}
-    assert len({cell.folder for cell in cells}) == len(cells)
+    assert len({cell.run for cell in cells}) == len(cells)
     assert {cell.cfg.run_group for cell in cells} == {"table"}
 
 
@@ -60,7 +60,7 @@ def test_a_files_widths_are_below_the_length_of_each_task_and_typed_ones_stay():
 @pytest.mark.parametrize("sweep", conf_names("sweep"))
 def test_a_cells_words_give_its_configuration(sweep):
     cell = make_cells(sweep, spell_out_all(sweep, ["size=tiny"]))[-1]
-    assert run_dir(load_config("train", cell.overrides)) == cell.folder
+    assert run_dir(load_config("train", cell.overrides)) == cell.run.folder
     assert load_config("train", cell.overrides, with_hydra=True).hydra.mode.name == "RUN"
 
 
@@ -74,4 +74,4 @@ def test_the_file_is_a_hydra_sweep_by_itself(sweep):
 def test_a_knob_of_one_attention_is_a_row_of_its_own():
     cells = make_cells("compare", ["attention=local", "attention.neighbour_blocks=0,1", "seed=0"])
     assert [cell.name for cell in cells] == [f"listops local neighbour_blocks={count} seed 0" for count in (0, 1)]
-    assert len({cell.folder for cell in cells}) == 2
+    assert len({cell.run for cell in cells}) == 2

@@ -10,9 +10,8 @@ import pytest
 from filelock import FileLock
 from rich.console import Console
 
-from lra.runs import run_lock
-from lra.runs.failure import read_failure
-from lra.runs.run_lock import RunLockedError, is_locked, lock_run
+from lra.run import TRAINING as LOCK
+from lra.run import Run, RunLockedError
 from lra.tables.grid import runner
 from tests.conftest import ROOT, hear_ctrl_c, outer_environment
 from tests.tables.grid.stand_in import RECORD, TRAINING, make_cells
@@ -46,7 +45,7 @@ def log(place):
 
 
 def finished(cells):
-    return sum(cell.finished for cell in cells)
+    return sum(cell.run.finished for cell in cells)
 
 
 def wait_for(condition, seconds=30):
@@ -82,8 +81,8 @@ def test_a_failing_cell_is_noted_does_not_stop_the_others_and_is_tried_again_nex
         runner.run_missing(cells, Console())
         assert finished(cells) == 1
         failed = runner.failed_cells(cells)
-        assert failed[tmp_path / "bad"] == "nothing will come of this"
-        assert failed[tmp_path / "killed"] == "killed by SIGKILL: out of memory?"
+        assert failed[Run(tmp_path / "bad")] == "nothing will come of this"
+        assert failed[Run(tmp_path / "killed")] == "killed by SIGKILL: out of memory?"
         assert Counter(log(tmp_path))["begun bad"] == tries
     assert Counter(log(tmp_path))["begun good"] == 1
 
@@ -93,17 +92,15 @@ def test_a_cell_that_is_killed_after_its_result_was_written_is_finished(tmp_path
     runner.run_missing(cells, Console(width=1000))
     assert log(tmp_path) == ["begun late"]
     assert (finished(cells), runner.failed_cells(cells)) == (1, {})
-    assert read_failure(tmp_path / "late") is None
+    assert Run(tmp_path / "late").failure is None
     assert "killed by SIGKILL" in capsys.readouterr().out
 
 
 def test_a_success_takes_the_mark_of_failure_away(tmp_path):
-    from lra.runs.failure import write_failure
-
     (cell,) = make_cells(tmp_path, "a")
-    write_failure(cell.folder, "an older fault")
+    cell.run.fail("an older fault")
     runner.run_missing([cell], Console())
-    assert read_failure(cell.folder) is None
+    assert cell.run.failure is None
 
 
 @pytest.mark.slow
@@ -132,24 +129,24 @@ def test_a_run_in_a_folder_that_cannot_be_written_is_not_locked(tmp_path, monkey
     def refuses(*_: object, **__: object) -> None:
         raise PermissionError(errno.EACCES, "no")
 
-    (tmp_path / run_lock.TRAINING).touch()
+    (tmp_path / LOCK).touch()
     monkeypatch.setattr(FileLock, "acquire", refuses)
-    assert not is_locked(tmp_path)
+    assert not Run(tmp_path).locked
 
 
 def test_a_lock_is_one_processs_and_gone_with_it(tmp_path):
-    assert not is_locked(tmp_path)
-    hold = "import sys, time; from pathlib import Path; from lra.runs.run_lock import lock_run\n"
-    hold += "with lock_run(Path(sys.argv[1])): print('held', flush=True); time.sleep(60)"
+    assert not Run(tmp_path).locked
+    hold = "import sys, time; from pathlib import Path; from lra.run import Run\n"
+    hold += "with Run(Path(sys.argv[1])).lock(): print('held', flush=True); time.sleep(60)"
     child = subprocess.Popen([sys.executable, "-c", hold, str(tmp_path)], stdout=subprocess.PIPE, cwd=ROOT)
     assert child.stdout is not None
     child.stdout.readline()
-    assert is_locked(tmp_path)
-    with pytest.raises(RunLockedError, match="another process"), lock_run(tmp_path, patience_seconds=0):
+    assert Run(tmp_path).locked
+    with pytest.raises(RunLockedError, match="another process"), Run(tmp_path).lock(patience_seconds=0):
         pass
     child.kill()
     child.wait()
-    assert not is_locked(tmp_path)
+    assert not Run(tmp_path).locked
 
 
 @pytest.mark.slow
@@ -160,5 +157,5 @@ def test_ctrl_c_reaches_the_child_and_waits_for_it(tmp_path):
     wait_for(lambda: "begun a" in log(tmp_path))
     one.send_signal(signal.SIGINT)
     assert one.wait(30) != 0
-    wait_for(lambda: not is_locked(tmp_path / "a"), 5)
+    wait_for(lambda: not Run(tmp_path / "a").locked, 5)
     assert log(tmp_path) == ["begun a"]

@@ -5,7 +5,6 @@ import json
 import pytest
 
 from lra.cli import main
-from lra.runs.failure import write_failure
 from lra.runs.record import validated
 from lra.settings.compose import load_config
 from lra.settings.hashed_settings import config_hash, hashed_settings
@@ -87,11 +86,11 @@ def test_a_failed_trial_counts_and_a_method_with_no_other_is_refused():
     cells = search(budget=2)
     last = make_cells("tune", [*WORDS, "budget=3"])[4:]
     for cell in last:
-        write_failure(cell.folder, "out of memory")
+        cell.run.fail("out of memory")
     assert {plain(cell.cfg.tuned)["tried"] for cell in tuned("seed=0")} == {3}
     for cell in cells[1::2]:
-        (cell.folder / "result.json").unlink()
-        write_failure(cell.folder, "the loss is nan")
+        (cell.run.folder / "result.json").unlink()
+        cell.run.fail("the loss is nan")
     with pytest.raises(UserError) as caught:
         tuned("seed=0")
     assert (caught.value.kind, caught.value.value) == ("no_records", "listops/full")

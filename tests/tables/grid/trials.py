@@ -22,6 +22,6 @@ def finish(cell: Cell, dev: float, *, test: float = 0.2) -> dict:
     record |= {"identity": identity(cell.cfg), "settings": settings}
     record["outcome"] |= {"best_dev_accuracy": dev, "steps": steps, "best_step": steps}
     record["provenance"]["config_hash"] = hash_of(settings)
-    cell.folder.mkdir(parents=True, exist_ok=True)
-    (cell.folder / RESULT).write_text(json.dumps(validated(record, cell.folder)))
+    cell.run.folder.mkdir(parents=True, exist_ok=True)
+    (cell.run.folder / RESULT).write_text(json.dumps(validated(record, cell.run.folder)))
     return record
