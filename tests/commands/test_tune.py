@@ -143,7 +143,7 @@ def test_a_trial_that_fails_counts_as_tried_is_said_and_is_not_met_again(trained
     failed = make_cells("tune", [*WORDS, "budget=2"])[2]
     assert (failed.choice("attention"), failed.trial) == ("nystrom", 1)
     assert failed.run.failure.error == "the loss is nan at step 3"
-    (failed.folder / "failed.json").unlink()
+    (failed.run.folder / "failed.json").unlink()
     assert tune(capsys, "run")[0] == 0
     assert Counter(trained)["nystrom", 1] == 2
 
