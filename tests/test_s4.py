@@ -11,9 +11,8 @@ from lra.model.classifier import count_parameters
 from lra.runs.schema import Record
 from lra.settings.compose import load_config
 from lra.settings.hashed_settings import hashed_settings
-from lra.tables.variants import group_by_variant
 from lra.types import UserError
-from tests.tables.records import make_record
+from tests.tables.records import make_record, rows_by_name
 
 SHORT = ("image", "listops")  # with models and recipes at size=short
 TASKS = ("listops", "text", "retrieval", "image", "pathfinder", "pathx")
@@ -164,4 +163,4 @@ def test_the_rows_of_short_runs_are_named_by_the_method():
         identity = {**record["identity"], "attention": "s4d", "size": "short"}
         settings = hashed_settings(composed("listops", "size=short", *words))
         records.append(Record({**record, "identity": identity, "settings": settings}))
-    assert list(group_by_variant(records)) == ["s4d", "s4d (model.width=32)"]
+    assert list(rows_by_name(records)) == ["s4d", "s4d (model.width=32)"]

@@ -10,9 +10,8 @@ from lra.base.text import MISSING, number
 from lra.runs.convergence import converged, convergence_step
 from lra.runs.published_numbers import PAPER, paper_accuracy
 from lra.runs.schema import Record
-from lra.tables.cells import make_cell
+from lra.tables.cells import TableCell, make_rows
 from lra.tables.comparison import compare_over_seeds, verdict_over_seeds
-from lra.tables.variants import group_by_variant
 
 TABLE = "table show run_group=published/listops.jsonl task=listops"
 
@@ -32,9 +31,9 @@ def means() -> str:
 def runs() -> str:
     """Each full run, and what runs with earlier code ended at."""
     every = [
-        (name, record)
-        for name, members in group_by_variant(records("listops")).items()
-        for record in sorted(members, key=lambda record: record.seed)
+        (row.name, record)
+        for row in make_rows(records("listops"))
+        for record in sorted(row.records, key=lambda record: record.seed)
     ]
     rows = []
     for name, record in every:
@@ -78,8 +77,8 @@ def brackets() -> str:
     rows = []
     for kind, members in dropped.items():
         size, name, steps, _ = kind
-        cell, others = make_cell(members, "paper"), kept.get(kind, [])
-        beside = make_cell(others, "paper") if others else None
+        cell, others = TableCell(members), kept.get(kind, [])
+        beside = TableCell(others) if others else None
         pair = {"dropped": cell} | ({} if beside is None else {"kept": beside})
         both = compare_over_seeds(pair, "kept")
         rows.append(

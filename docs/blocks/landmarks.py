@@ -13,7 +13,7 @@ from lra.base.text import MISSING, number
 from lra.runs.convergence import convergence_step
 from lra.runs.schema import Record
 from lra.tables.attention_sweep import LANDMARKS, sweep_points
-from lra.tables.cells import make_cell
+from lra.tables.cells import TableCell
 from lra.tables.statistics.estimators import kendall
 from lra.tables.statistics.significance import significant_pairs
 
@@ -81,7 +81,7 @@ def others() -> str:
             task,
             f"{steps:,}",
             "yes" if skip else "no",
-            *(str(make_cell(row[count], "paper")) if count in row else MISSING for count in counts),
+            *(str(TableCell(row[count])) if count in row else MISSING for count in counts),
         )
         for (task, steps, skip), row in sorted(found.items())
     ]

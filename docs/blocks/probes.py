@@ -15,7 +15,7 @@ from lra.base.probes import GIVEN, is_probe
 from lra.runs.schema import Record
 from lra.settings.compose import load_config
 from lra.settings.declared import declared_by_class
-from lra.tables.cells import make_cell
+from lra.tables.cells import TableCell
 from lra.tables.comparison import seeds_of_rows
 from lra.tables.statistics.significance import Pair, significant_pairs
 from lra.tables.task_statistics import separation_by_task
@@ -138,7 +138,7 @@ def landmarks() -> str:
             found[attention["value_skip_taps"]][attention["num_landmarks"]].append(record)
     parts = []
     for taps, name in ((35, "with the convolution of the values"), (0, "without it")):
-        made = {str(count): make_cell(members, "paper") for count, members in sorted(found[taps].items())}
+        made = {str(count): TableCell(members) for count, members in sorted(found[taps].items())}
         seeds = seeds_of_rows(made)
         pairs = f"{len(significant_pairs(seeds))} of {math.comb(len(seeds), 2)} pairs of numbers differ significantly"
         reached = ends(cell.central_value for cell in made.values())

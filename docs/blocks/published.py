@@ -14,8 +14,7 @@ from lra.cli import main
 from lra.runs.published_numbers import in_benchmark_order
 from lra.runs.record import parse_record
 from lra.runs.schema import Record
-from lra.tables.cells import TableCell, make_cell
-from lra.tables.variants import group_by_variant
+from lra.tables.cells import TableCell, make_rows
 from lra.tools.bench.record import BenchRecord, read_bench
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -48,7 +47,7 @@ def by_task(name: str) -> dict[str, list[Record]]:
 
 def cells(found: list[Record]) -> dict[str, TableCell]:
     """The cells of one task's rows of the accuracy table."""
-    return {name: make_cell(members, "paper") for name, members in group_by_variant(found).items()}
+    return {row.name: cell for row in make_rows(found) for cell in row.cells.values()}
 
 
 def measurements(name: str) -> list[dict[str, Any]]:

@@ -9,7 +9,7 @@ from lra.base.text import number
 from lra.runs.convergence import seeds_text
 from lra.runs.published_numbers import in_benchmark_order
 from lra.runs.schema import Record
-from lra.tables.cells import TableCell, make_cell
+from lra.tables.cells import TableCell
 from lra.tables.statistics.estimators import LEAST_SEEDS_FOR_T
 from lra.tables.statistics.significance import Pair, significant_pairs
 from lra.tables.task_statistics import rank_agreement
@@ -70,8 +70,7 @@ def _cells(found: Iterable[Record]) -> dict[str, Cells]:
         identity = record.identity
         by_task.setdefault(identity["task"], {}).setdefault(identity["attention"], []).append(record)
     return {
-        task: {method: make_cell(members, "paper") for method, members in of_task.items()}
-        for task, of_task in by_task.items()
+        task: {method: TableCell(members) for method, members in of_task.items()} for task, of_task in by_task.items()
     }
 
 

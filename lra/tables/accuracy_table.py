@@ -34,7 +34,7 @@ def accuracy_table(records: list[Record], *, reference: str, listed_tasks: Itera
     """
     shown = without_stand_ins(records)
     tasks = in_benchmark_order([*listed_tasks, *(record.task for record in shown)])
-    rows = make_rows(shown, reference=reference, tasks=tasks)
+    rows = make_rows(shown, reference=reference)
     head = method_column(shown)
     lines: list[list[str]] = []
     starts: list[int] = []  # of each variant's own line among all
@@ -42,7 +42,8 @@ def accuracy_table(records: list[Record], *, reference: str, listed_tasks: Itera
         starts.append(len(lines))
         lines += _lines(row, tasks, reference)
     columns = {task: central_values(rows, task) for task in tasks} | {"average": [row.average for row in rows]}
-    details = _details(shown, rows, reference)
+    has_average = set(TASKS) <= set(tasks)
+    details = _details(shown, rows, reference, has_average=has_average)
     table = TextTable(
         title=", ".join(filter(None, ["Test accuracy (%)", protocol_steps_and_size(shown)])),
         columns=(head, *tasks, "average", TRIED, "parameters", "hours"),
@@ -53,25 +54,25 @@ def accuracy_table(records: list[Record], *, reference: str, listed_tasks: Itera
         best=frozenset((starts[index], name) for name, values in columns.items() for index in indices_of_best(values)),
         legend=_caption(shown, rows, reference),
         numbers=[
-            {head: row.name, **_csv_numbers(task, cell, reference)} for row in rows for task, cell in row.cells.items()
+            {head: row.name, **_csv_numbers(task, row.cells.get(task), reference)} for row in rows for task in tasks
         ],
     )
     searched = any(row.tried != MISSING for row in rows)
-    return table.without([*["average"] * (not set(TASKS) <= set(tasks)), *[TRIED] * (not searched)])
+    return table.without([*["average"] * (not has_average), *[TRIED] * (not searched)])
 
 
 def size_and_hours(row: Row) -> list[str]:
     """Write the number of parameters of a row's models, and the hours of training of all its tasks together."""
-    sizes = sorted({f"{cell.parameters / 1e6:.2f}" for cell in row.filled_cells}, key=float)
-    seconds = 3600 * sum(cell.hours for cell in row.filled_cells)
+    sizes = sorted({f"{cell.parameters / 1e6:.2f}" for cell in row.cells.values()}, key=float)
+    seconds = 3600 * sum(cell.hours for cell in row.cells.values())
     return [f"{'–'.join(dict.fromkeys((sizes[0], sizes[-1])))} M", hours_text(seconds)]
 
 
 def _lines(row: Row, tasks: tuple[str, ...], reference: str) -> list[list[str]]:
-    cells = [row.cells[task] for task in tasks]
+    cells = [row.cells.get(task) for task in tasks]
     measured = [MISSING if cell is None else cell.with_origin_marks for cell in cells]
     lines = [[row.name, *measured, number(row.average), row.tried, *size_and_hours(row)]]
-    if any(cell.reference is not None for cell in row.filled_cells):
+    if any(cell.reference is not None for cell in row.cells.values()):
         average, published = row.average, row.average_reference
         difference = None if average is None or published is None else average - published
         lines.append([f"  {reference}", *map(_published, cells), number(published), "", "", ""])
@@ -93,7 +94,7 @@ def _difference(cell: TableCell | None) -> str:
 def _caption(records: list[Record], rows: list[Row], reference: str) -> str:
     """Word what a reader of the table alone needs: the numbers, the marks, and whose the published values are."""
     marks = " ".join(origin_notes(records, left_out=0)).removesuffix(".")
-    cells = [cell for row in rows for cell in row.filled_cells]
+    cells = [cell for row in rows for cell in row.cells.values()]
     published = any(cell.reference is not None for cell in cells)
     judged = ", within or outside the tolerance around it" if reference == "paper" else ""
     source = f"{reference}: {SOURCES[reference]}; difference: ours minus theirs, in points{judged}" if published else ""
@@ -105,10 +106,10 @@ def _notes(records: list[Record], rows: list[Row], reference: str, *, left_out: 
     origins = origin_notes(records, left_out=left_out)
     if not records:
         return origins
-    cells = [cell for row in rows for cell in row.filled_cells]
+    cells = [cell for row in rows for cell in row.cells.values()]
     notes = [f"{cell_note(cells)}."]
     if any(cell.reference is not None for cell in cells):
-        compared = {task for row in rows for task, cell in row.cells.items() if cell and cell.inside is not None}
+        compared = {task for row in rows for task, cell in row.cells.items() if cell.inside is not None}
         tolerances = ", ".join(f"{task} ±{points:g}" for task, points in TOLERANCE_POINTS.items() if task in compared)
         judged = (
             f" Tolerance (within, outside): {tolerances} points."
@@ -123,7 +124,7 @@ def _notes(records: list[Record], rows: list[Row], reference: str, *, left_out: 
     return [*notes, *origins, *stopped_notes(records), *search_notes(records), *_deviation_notes(rows), *failed]
 
 
-def _details(records: list[Record], rows: list[Row], reference: str) -> list[str]:
+def _details(records: list[Record], rows: list[Row], reference: str, *, has_average: bool) -> list[str]:
     """Word how the numbers were computed, and statistics of the whole table."""
     if not records:
         return []
@@ -133,7 +134,7 @@ def _details(records: list[Record], rows: list[Row], reference: str) -> list[str
     part = "; a row with limit_test_batches: so many batches, or that fraction of them, alone" if limited else ""
     on_test = any(record.settings["task"].get("dev_split") == "test" for record in records)
     dev = "; Text's dev split is its test split" if on_test else ""
-    average = "average: complete rows only. " if set(TASKS) <= rows[0].cells.keys() else ""
+    average = "average: complete rows only. " if has_average else ""
     details = [
         f"Tested: every test example{part}, with the best checkpoint by dev accuracy{dev}.",
         f"precision {', '.join(precisions(records))}{released};"
@@ -145,7 +146,7 @@ def _details(records: list[Record], rows: list[Row], reference: str) -> list[str
         f"{row.name} on {task} {cell.count - cell.converged} of {cell.count}"
         for row in rows
         for task, cell in row.cells.items()
-        if cell is not None and cell.converged < cell.count
+        if cell.converged < cell.count
     ]
     if cells:
         details.append(f"Seeds that did not converge: {'; '.join(cells)}. Converged: {convergence_rule(records)}.")
@@ -185,9 +186,9 @@ def _deviation_notes(rows: list[Row]) -> list[str]:
     compared = False
     for row in rows:
         for task, cell in row.cells.items():
-            if cell is not None and cell.deviations:
+            if cell.deviations:
                 cells_by_reasons.setdefault(cell.deviations, []).append(f"{row.name} on {task}")
-            compared |= cell is not None and cell.reference is not None
+            compared |= cell.reference is not None
     if not cells_by_reasons:
         return []
     if len(cells_by_reasons) == 1 and not compared:

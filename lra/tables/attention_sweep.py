@@ -9,6 +9,7 @@ import math
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
 from lra.base.spread import sample_std
@@ -16,10 +17,9 @@ from lra.base.text import number
 from lra.runs.convergence import convergence_step, has_judged_curve
 from lra.runs.flat_settings import NOT_RECORDED
 from lra.runs.schema import Record
-from lra.tables.cells import TableCell, cell_note, make_cell
+from lra.tables.cells import Row, TableCell, cell_note, make_rows
 from lra.tables.statistics.estimators import CONFIDENCE, student, welch
 from lra.tables.task_statistics import NO_ATTENTION, other_settings_by_record
-from lra.tables.variants import group_by_variant
 from lra.terminal.text_table import TextTable
 
 EXACT = "full"
@@ -70,30 +70,50 @@ SWEEPS = {swept.name: swept for swept in (LANDMARKS, WINDOW)}
 
 @dataclass(frozen=True, kw_only=True)
 class Point:
-    """Results of one variant, named without the swept number, with one such number, or of an attention without it.
+    """The seeds of a row that have one number, or all of an attention without it.
 
     Attributes:
+        row: a row of all numbers, which its name leaves out.
+        cell: the seeds.
         number: of landmarks, say; 0 if the records do not hold it, None for an attention without it.
         other_settings: those that tell its row from others and that are not the attention's.
-        convergence_steps: by seed, the step at which it converged; None for one that did not. Empty if no record holds
-            its dev curve.
-        pinv_residual, attention_error: mean and standard deviation (None for one seed) over seeds; None if no record
-            holds the error.
     """
 
-    task: str
-    number: int | None
-    variant: str
-    other_settings: str
+    row: Row
     cell: TableCell
-    convergence_steps: dict[int, int | None]
-    pinv_residual: MeanAndStd | None
-    attention_error: MeanAndStd | None
+    number: int | None
+    other_settings: str
+
+    @property
+    def task(self) -> str:
+        """The task."""
+        return self.cell.task
+
+    @property
+    def variant(self) -> str:
+        """The name of the row."""
+        return self.row.name
 
     @property
     def method(self) -> str:
         """The attention."""
-        return self.variant.partition(" (")[0]
+        return self.row.method
+
+    @cached_property
+    def convergence_steps(self) -> dict[int, int | None]:
+        """By seed, the step at which it converged; None for one that did not. Empty without dev curves."""
+        seeds = sorted(self.cell.records, key=lambda record: record.seed)
+        return {record.seed: convergence_step(record) for record in seeds if has_judged_curve(record)}
+
+    @property
+    def pinv_residual(self) -> MeanAndStd | None:
+        """Mean and standard deviation (None for one seed) over seeds; None if no record holds it."""
+        return _error(self.cell.records, "pinv_residual")
+
+    @property
+    def attention_error(self) -> MeanAndStd | None:
+        """Mean and standard deviation (None for one seed) over seeds; None if no record holds it."""
+        return _error(self.cell.records, "attention_error")
 
     @property
     def name(self) -> str:
@@ -111,25 +131,11 @@ def sweep_points(records: list[Record], swept: SweptNumber) -> list[Point]:
     order = (swept.attention, *swept.beside)
     records = [record for record in records if record.method in order]
     others, points = other_settings_by_record(records), []
-    for name, members in group_by_variant(records, ignored=(swept.key,)).items():
-        for count in {_number(record, swept) for record in members}:
-            seeds = [record for record in members if _number(record, swept) == count]
-            points.append(
-                Point(
-                    task=seeds[0].task,
-                    number=count,
-                    variant=name,
-                    other_settings=others[id(seeds[0])],
-                    cell=make_cell(seeds, "paper"),
-                    convergence_steps={
-                        record.seed: convergence_step(record)
-                        for record in sorted(seeds, key=lambda record: record.seed)
-                        if has_judged_curve(record)
-                    },
-                    pinv_residual=_error(seeds, "pinv_residual"),
-                    attention_error=_error(seeds, "attention_error"),
-                )
-            )
+    for row in make_rows(records, ignored=(swept.key,)):
+        for count in {_number(record, swept) for record in row.records}:
+            seeds = [record for record in row.records if _number(record, swept) == count]
+            other = others[id(seeds[0])]
+            points.append(Point(row=row, cell=TableCell(seeds), number=count, other_settings=other))
     return sorted(points, key=lambda point: (order.index(point.method), point.variant, point.number or 0))
 
 

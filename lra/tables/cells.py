@@ -1,8 +1,10 @@
-"""Compute the cells of the accuracy table: statistics over the seeds of one variant on one task."""
+"""Rows of tables, and their cells: statistics over the seeds of one method on one task."""
 
 import statistics
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from lra.base.spread import binomial_error, sample_std
 from lra.base.text import MISSING
@@ -11,51 +13,115 @@ from lra.runs.published_numbers import (
     TASKS,
     TOLERANCE_POINTS,
     deviations_from_paper,
+    in_benchmark_order,
     paper_accuracy,
     published_accuracy_for,
     published_in_family,
 )
 from lra.runs.schema import Record
 from lra.tables.notes_on_runs import MARKS
-from lra.tables.variants import group_by_variant
+from lra.tables.variants import RowKey, group_by_key, row_names
 
 TRIED = "configurations tried"  # the column of `tried`
 
 
-@dataclass(frozen=True, kw_only=True)
 class TableCell:
-    """One variant on one task; accuracies, of each seed and their mean and standard deviation, in percent.
+    """One method on one task: the records of its seeds, and what tables say of them. Accuracies are in percent.
 
-    Attributes:
-        std: None for one seed.
-        noise: binomial standard error of one test.
-        reference: the published accuracy; None if there is none, or if these runs may not be compared with it.
-        reference_std: its standard deviation over seeds, if one is published.
-        deviations: how the runs differ from the paper's run, if the paper has one for this cell.
-        inside: whether the mean is within the tolerance around the paper's accuracy; None if it is not compared with
-            it.
-        converged: number of seeds that converged, by the rule of `lra.runs.convergence`.
-        hours, steps_per_second: training of the fastest seed, because other work on the machine can only slow a run.
-        peak_memory_bytes: mean over seeds.
-        origins: origins of the data, such as `official`.
-        tried: number of configurations among which a search has chosen this one; None if there was no search.
+    Args:
+        records: runs that differ by the seed alone.
+        reference: the source of the published accuracy, one of `REFERENCES`.
     """
 
-    accuracies: tuple[float, ...]
-    mean: float
-    std: float | None
-    noise: float
-    reference: float | None
-    reference_std: float | None
-    deviations: tuple[str, ...]
-    inside: bool | None
-    converged: int
-    parameters: int
-    hours: float
-    steps_per_second: float
-    peak_memory_bytes: float
-    origins: frozenset[str]
-    tried: int | None
+    def __init__(self, records: Sequence[Record], reference: str = "paper"):
+        self.records, self.source = list(records), reference
+
+    @property
+    def task(self) -> str:
+        """The task."""
+        return self.records[0].task
+
+    @cached_property
+    def accuracies(self) -> tuple[float, ...]:
+        """The test accuracy of each seed."""
+        return tuple(100 * record.test_accuracy for record in self.records)
+
+    @cached_property
+    def mean(self) -> float:
+        """The mean over seeds."""
+        return statistics.fmean(self.accuracies)
+
+    @cached_property
+    def std(self) -> float | None:
+        """The standard deviation over seeds; None for one seed."""
+        return sample_std(self.accuracies)
+
+    @property
+    def noise(self) -> float:
+        """The binomial standard error of one test."""
+        return 100 * binomial_error(self.mean / 100, self.records[0].outcome["test_examples"])
+
+    @cached_property
+    def reference(self) -> float | None:
+        """The published accuracy; None if there is none, or if these runs may not be compared with it."""
+        published = {published_accuracy_for(record, self.source) for record in self.records}
+        return published.pop() if len(published) == 1 else None
+
+    @property
+    def reference_std(self) -> float | None:
+        """The standard deviation of the published accuracy over seeds, if one is published."""
+        return None if self.reference is None else published_in_family(self.records[0], self.source)[1]
+
+    @cached_property
+    def deviations(self) -> tuple[str, ...]:
+        """How the runs differ from the paper's run, if the paper has one for this cell."""
+        if self.source != "paper" or paper_accuracy(self.records[0].method, self.task) is None:
+            return ()
+        return tuple(next(filter(None, map(deviations_from_paper, self.records)), []))
+
+    @property
+    def inside(self) -> bool | None:
+        """Whether the mean is within the tolerance around the paper's accuracy; None if it is not compared with it."""
+        tolerance = TOLERANCE_POINTS.get(self.task) if self.source == "paper" else None
+        if self.reference is None or tolerance is None:
+            return None
+        return abs(self.mean - self.reference) <= tolerance
+
+    @cached_property
+    def converged(self) -> int:
+        """Number of seeds that converged, by the rule of `lra.runs.convergence`."""
+        return sum(map(converged, self.records))
+
+    @property
+    def parameters(self) -> int:
+        """Number of the model's parameters."""
+        return self.records[0].cost["parameters"]
+
+    @property
+    def hours(self) -> float:
+        """Training of the fastest seed, because other work on the machine can only slow a run."""
+        return min(record.train_seconds for record in self.records) / 3600
+
+    @property
+    def steps_per_second(self) -> float:
+        """Speed of the fastest seed."""
+        return max(record.cost["steps_per_second"] for record in self.records)
+
+    @property
+    def peak_memory_bytes(self) -> float:
+        """Mean over seeds."""
+        return statistics.fmean(record.cost["peak_memory_bytes"] for record in self.records)
+
+    @property
+    def origins(self) -> frozenset[str]:
+        """Origins of the data, such as `official`."""
+        return frozenset(record.data_origin for record in self.records)
+
+    @property
+    def tried(self) -> int | None:
+        """Number of configurations among which a search has chosen this one; None if there was no search."""
+        searches = {record.tuned["tried"] for record in self.records if record.tuned is not None}
+        return searches.pop() if len(searches) == 1 else None
 
     @property
     def count(self) -> int:
@@ -99,37 +165,49 @@ class TableCell:
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
-    """One variant on every task."""
+    """One row of a table: runs of one key, see `lra.tables.variants`.
 
+    Attributes:
+        key: what its runs share.
+        name: for display, different from that of other rows of the table.
+        cells: by task, in the order of the table, of each that has a record.
+    """
+
+    key: RowKey
     name: str
-    cells: Mapping[str, TableCell | None]
+    cells: Mapping[str, TableCell]
 
     @property
-    def filled_cells(self) -> list[TableCell]:
-        """The cells that have a record."""
-        return [cell for cell in self.cells.values() if cell is not None]
+    def method(self) -> str:
+        """The attention or mixer."""
+        return self.key.method
+
+    @property
+    def records(self) -> list[Record]:
+        """The records of all its cells."""
+        return [record for cell in self.cells.values() for record in cell.records]
 
     @property
     def tried(self) -> str:
         """Numbers of configurations that were tried for its cells, each once; a dash without a search."""
-        numbers = {cell.tried for cell in self.filled_cells if cell.tried is not None}
+        numbers = {cell.tried for cell in self.cells.values() if cell.tried is not None}
         return ", ".join(map(str, sorted(numbers))) or MISSING
 
     @property
     def average(self) -> float | None:
         """Mean of the five tasks' numbers that the table shows, in percent; None unless each of them has one."""
-        shown = [cell.central_value for cell in self._of_five if cell is not None]
+        shown = [cell.central_value for cell in self._of_five]
         return statistics.fmean(shown) if len(shown) == len(TASKS) else None
 
     @property
     def average_reference(self) -> float | None:
         """Mean of the five published accuracies in percent; None unless each of the five cells has one."""
-        references = [cell.reference for cell in self._of_five if cell is not None and cell.reference is not None]
+        references = [cell.reference for cell in self._of_five if cell.reference is not None]
         return statistics.fmean(references) if len(references) == len(TASKS) else None
 
     @property
-    def _of_five(self) -> list[TableCell | None]:
-        return [self.cells.get(task) for task in TASKS]
+    def _of_five(self) -> list[TableCell]:
+        return [self.cells[task] for task in TASKS if task in self.cells]
 
 
 def cell_note(cells: Iterable[TableCell]) -> str:
@@ -142,7 +220,7 @@ def cell_note(cells: Iterable[TableCell]) -> str:
 
 def central_values(rows: Iterable[Row], task: str) -> list[float | None]:
     """The numbers that stand for the seeds of each row on a task; None for a cell that is missing."""
-    return [None if cell is None else cell.central_value for cell in (row.cells[task] for row in rows)]
+    return [None if cell is None else cell.central_value for cell in (row.cells.get(task) for row in rows)]
 
 
 def indices_of_best(values: Sequence[float | None], *, digits: int = 2) -> list[int]:
@@ -152,42 +230,18 @@ def indices_of_best(values: Sequence[float | None], *, digits: int = 2) -> list[
     return [index for index, value in enumerate(shown) if len(known) > 1 and value == max(known)]
 
 
-def make_rows(records: list[Record], *, reference: str, tasks: tuple[str, ...] = TASKS) -> list[Row]:
-    """Make a row for every variant, with a cell (or None) for every task."""
+def make_rows(records: Iterable[Record], *, reference: str = "paper", ignored: tuple[str, ...] = ()) -> list[Row]:
+    """Make the rows of a table of some records, in the order of their names.
+
+    `reference` is the source of the published accuracies; `ignored` are options that are not compared, see
+    `group_by_key`.
+    """
+    groups = group_by_key(records, ignored=ignored)
     rows = []
-    for name, members in group_by_variant(records).items():
-        by_task = {task: [record for record in members if record.task == task] for task in tasks}
-        cells = {task: make_cell(of_task, reference) if of_task else None for task, of_task in by_task.items()}
-        rows.append(Row(name=name, cells=cells))
+    for key, name in row_names(groups).items():
+        by_task: dict[str, list[Record]] = defaultdict(list)
+        for record in groups[key]:
+            by_task[record.task].append(record)
+        cells = {task: TableCell(by_task[task], reference) for task in in_benchmark_order(by_task)}
+        rows.append(Row(key=key, name=name, cells=cells))
     return rows
-
-
-def make_cell(records: list[Record], reference: str) -> TableCell:
-    """Make the cell of records that differ by the seed alone; `reference` is one of `REFERENCES`."""
-    outcomes = [record.outcome for record in records]
-    costs = [record.cost for record in records]
-    accuracies = [100 * outcome["test_accuracy"] for outcome in outcomes]
-    mean = statistics.fmean(accuracies)
-    identity = records[0].identity
-    references = {published_accuracy_for(record, reference) for record in records}
-    reference_accuracy = references.pop() if len(references) == 1 else None
-    deviations = next(filter(None, map(deviations_from_paper, records)), []) if reference == "paper" else []
-    searches = {record.tuned["tried"] for record in records if record.tuned is not None}
-    tolerance = TOLERANCE_POINTS.get(identity["task"]) if reference == "paper" else None
-    return TableCell(
-        accuracies=tuple(accuracies),
-        mean=mean,
-        std=sample_std(accuracies),
-        noise=100 * binomial_error(mean / 100, outcomes[0]["test_examples"]),
-        reference=reference_accuracy,
-        reference_std=None if reference_accuracy is None else published_in_family(records[0], reference)[1],
-        deviations=tuple(deviations) if paper_accuracy(identity["attention"], identity["task"]) is not None else (),
-        inside=None if reference_accuracy is None or tolerance is None else abs(mean - reference_accuracy) <= tolerance,
-        converged=sum(map(converged, records)),
-        parameters=costs[0]["parameters"],
-        hours=min(cost["train_seconds"] for cost in costs) / 3600,
-        steps_per_second=max(cost["steps_per_second"] for cost in costs),
-        peak_memory_bytes=statistics.fmean(cost["peak_memory_bytes"] for cost in costs),
-        origins=frozenset(record.data_origin for record in records),
-        tried=searches.pop() if len(searches) == 1 else None,
-    )

@@ -2,7 +2,7 @@
 
 import math
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,12 +14,12 @@ from lra.runs.published_numbers import PAPER, TASKS, TEST_EXAMPLES
 from lra.runs.record import unpack_correct
 from lra.runs.record_words import method_column
 from lra.runs.schema import MIXERS, Record
-from lra.tables.cells import TRIED, TableCell, cell_note, indices_of_best, make_cell
+from lra.tables.cells import TRIED, Row, TableCell, cell_note, indices_of_best, make_rows
 from lra.tables.dev_curves import FLOPS, SECONDS, EqualCost, at_equal_cost, dev_curves
 from lra.tables.seeds_needed import cannot_tell, few_seeds
 from lra.tables.statistics.estimators import LEAST_SEEDS_FOR_T, Interval, paired_bootstrap
 from lra.tables.statistics.significance import RULE, Comparison, Seeds, compare, in_words, significant
-from lra.tables.variants import group_by_variant
+from lra.tables.variants import RowKey
 from lra.terminal.text_table import TextTable
 
 SIGNIFICANT = {True: "significant", False: "n.s."}
@@ -32,12 +32,11 @@ HALF_WIDTH_95 = 1.96  # half the width of a 95 % interval, in standard errors
 
 @dataclass(frozen=True, kw_only=True)
 class Contender:
-    """One variant of a comparison.
+    """A row of one task beside the baseline.
 
     Attributes:
-        name: the variant's name in tables.
-        cell: statistics over its seeds.
-        accuracies: test accuracy in percent, by seed.
+        row: the row.
+        cell: its cell of this task.
         over_seeds: difference from the baseline in points, with an interval over seeds; None for fewer than three seeds
             of either, and where only some seeds of either converged, which are no draws of a normal distribution.
         effect: the same difference in standard deviations between seeds; None also without a spread.
@@ -47,12 +46,11 @@ class Contender:
         over_examples: difference from the baseline over the seeds that both have, with an interval over test examples;
             None if the records do not say which examples were predicted right, or have different test data.
         pairs: number of seeds that both have.
-        mixed: whether only some seeds converged, of this variant or of the baseline.
+        mixed: whether only some seeds converged, of this row or of the baseline.
     """
 
-    name: str
+    row: Row
     cell: TableCell
-    accuracies: dict[int, float]
     over_examples: Interval | None
     pairs: int
     over_seeds: Interval | None
@@ -61,6 +59,16 @@ class Contender:
     said_over_seeds: str = ""
     p: float | None = None
     mixed: bool = False
+
+    @property
+    def name(self) -> str:
+        """The name of its row."""
+        return self.row.name
+
+    @property
+    def accuracies(self) -> dict[int, float]:
+        """The test accuracy in percent, by seed."""
+        return {record.seed: 100 * record.test_accuracy for record in self.cell.records}
 
     @property
     def verdict(self) -> str:
@@ -73,30 +81,33 @@ class Contender:
         return f"{SIGNIFICANT[self.over_examples.significant]} on the test set ({seeds})"
 
 
-def contenders(records: list[Record], baseline: str | None = None, *, methods: Sequence[str] = ()) -> list[Contender]:
-    """Make a contender of each variant in the records of one task; the baseline, else the first variant, comes first.
+def contenders(
+    records: list[Record], baseline: RowKey | None = None, *, methods: Sequence[str] = ()
+) -> list[Contender]:
+    """Make a contender of each row of one task's records; the baseline, else the first row, comes first.
 
-    Variants of `methods` come next, in this order, then all others by name.
+    Rows of `methods` come next, in this order, then all others by name.
     """
-    groups = group_by_variant(records)
-    if not groups:
+    rows = make_rows(records)
+    if not rows:
         return []
     order = {method: position for position, method in enumerate(dict.fromkeys(methods))}
-    groups = dict(sorted(groups.items(), key=lambda item: order.get(item[1][0].method, len(order))))
-    first = next(iter(groups)) if baseline is None else baseline
-    groups = {first: groups[first], **groups}
-    cells = {name: make_cell(members, "paper") for name, members in groups.items()}
+    rows.sort(key=lambda row: order.get(row.method, len(order)))
+    of_baseline = rows[0] if baseline is None else {row.key: row for row in rows}[baseline]
+    rows = [of_baseline, *(row for row in rows if row is not of_baseline)]
+    (task,) = of_baseline.cells
+    cells, first = {row.name: row.cells[task] for row in rows}, of_baseline.name
     over_seeds = compare_over_seeds(cells, first)
     differing = significant([over_seeds]) if over_seeds else set()
     compared = []
-    for name, members in groups.items():
-        pairs = pairs_by_seed(members, groups[first] if name != first else [])
-        mixed = name != first and (cells[name].partly_converged or cells[first].partly_converged)
+    for row in rows:
+        name, cell = row.name, row.cells[task]
+        pairs = pairs_by_seed(cell.records, cells[first].records if name != first else [])
+        mixed = name != first and (cell.partly_converged or cells[first].partly_converged)
         compared.append(
             Contender(
-                name=name,
-                cell=cells[name],
-                accuracies={record.seed: 100 * record.test_accuracy for record in members},
+                row=row,
+                cell=cell,
                 over_seeds=over_seeds.differences.get(name) if over_seeds else None,
                 effect=over_seeds.effects.get(name) if over_seeds else None,
                 significant=name in differing if over_seeds and name in over_seeds.p_values else None,
@@ -145,7 +156,7 @@ def verdict_over_seeds(over_seeds: Comparison | None, cells: Mapping[str, TableC
 
 
 def pairs_by_seed(first: list[Record], second: list[Record]) -> list[tuple[Record, Record]]:
-    """Pair the records of two variants on one task that have the same seed."""
+    """Pair the records of two rows on one task that have the same seed."""
     by_seed = {record.seed: record for record in second}
     return [(record, by_seed[record.seed]) for record in first if record.seed in by_seed]
 
@@ -232,12 +243,11 @@ def comparison_table(
 
 def _longer(records: list[Record]) -> dict[str, dict[str, str]]:
     """Write each row's accuracy on longer sequences: by column, one for each length, and by row."""
-    groups = group_by_variant(records)
+    rows = make_rows(records)
     lengths = sorted({int(length) for record in records for length in record.longer})
     return {
         f"at {length:,} tokens": {
-            name: _mean_and_std([record.longer.get(str(length)) for record in members])
-            for name, members in groups.items()
+            row.name: _mean_and_std([record.longer.get(str(length)) for record in row.records]) for row in rows
         }
         for length in lengths
     }
@@ -368,7 +378,7 @@ def _numbers(contender: Contender, equal: EqualCosts) -> dict[str, object]:
     }
 
 
-def baseline_row(rows: Mapping[str, list[Record]], wanted: Mapping[str, Any]) -> str | None:
+def baseline_row(rows: Sequence[Row], wanted: Mapping[str, Any]) -> Row | None:
     """Choose among rows of one method or none: the one nearest to the wanted settings, then that with most seeds.
 
     Nearest is the row with the fewest options of the method, then with the fewest other settings, that differ; among
@@ -376,22 +386,22 @@ def baseline_row(rows: Mapping[str, list[Record]], wanted: Mapping[str, Any]) ->
     options where a user asks for no others. Groups that are not there are not compared.
 
     Returns:
-        The row's name; None without rows.
+        None without rows.
     """
     if not rows:
         return None
     wanted_options = set(flatten(wanted).items())
 
-    def rank(name: str) -> tuple[int, int, int]:
-        settings = rows[name][0]["settings"]
+    def rank(row: Row) -> tuple[int, int, int]:
+        settings = row.records[0]["settings"]
         compared = set(flatten({group: value for group, value in settings.items() if group in wanted}).items())
         differing = {key for key, _ in wanted_options ^ compared}
         of_method = sum(key.split(".")[0] in MIXERS for key in differing)
-        return of_method, len(differing) - of_method, -len(rows[name])
+        return of_method, len(differing) - of_method, -len(row.records)
 
     return min(rows, key=rank)
 
 
-def rows_of(method: str, rows: Mapping[str, list[Record]]) -> dict[str, list[Record]]:
+def rows_of(method: str, rows: Iterable[Row]) -> list[Row]:
     """The rows of an attention or mixer."""
-    return {name: members for name, members in rows.items() if members[0].method == method}
+    return [row for row in rows if row.method == method]

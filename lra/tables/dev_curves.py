@@ -13,16 +13,16 @@ from lra.runs.convergence import (
     seeds_text,
 )
 from lra.runs.schema import DevCurve, Record
-from lra.tables.variants import group_by_variant
+from lra.tables.cells import make_rows
 
 SECONDS, FLOPS = "dev at equal time", "dev at equal FLOPs"  # columns
 
 
 def dev_curves(records: list[Record]) -> dict[str, dict[int, DevCurve]]:
-    """The curves of each variant, by seed; records of older versions have none."""
+    """The curves of each row, by its name and by seed; records of older versions have none."""
     curves = {
-        name: {record.seed: record.dev_curve for record in members if record.dev_curve is not None}
-        for name, members in group_by_variant(records).items()
+        row.name: {record.seed: record.dev_curve for record in row.records if record.dev_curve is not None}
+        for row in make_rows(records)
     }
     return {name: seeds for name, seeds in curves.items() if seeds}
 
@@ -32,17 +32,17 @@ def _passes(curve: DevCurve) -> list[tuple[int, float]]:
 
 
 def convergence_notes(records: list[Record]) -> list[str]:
-    """One note: how many seeds of each variant converged, and after how many steps.
+    """One note: how many seeds of each row converged, and after how many steps.
 
     Records without a dev curve or without the number of dev examples are not counted; no note if there are no others.
     """
     lines = []
-    for name, of_variant in group_by_variant(records).items():
-        members = [record for record in of_variant if has_judged_curve(record)]
+    for row in make_rows(records):
+        members = [record for record in row.records if has_judged_curve(record)]
         steps = sorted(step for record in members if (step := convergence_step(record)) is not None)
         at = f" (step {', '.join(f'{step:,}' for step in steps)})" if steps else ""
         if members:
-            lines.append(f"{name} {len(steps)} of {len(members)}{at}")
+            lines.append(f"{row.name} {len(steps)} of {len(members)}{at}")
     if not lines:
         return []
     return [

@@ -11,11 +11,10 @@ import numpy as np
 import scipy
 
 from lra.runs.schema import Record
-from lra.tables.cells import make_cell
+from lra.tables.cells import make_rows
 from lra.tables.statistics.estimators import LEAST_SEEDS_FOR_T, TAIL, pooled_variance, variance
 from lra.tables.statistics.margins import Margins, critical_value
 from lra.tables.statistics.significance import Seeds
-from lra.tables.variants import group_by_variant
 
 POINTS = 1.0  # the difference to find
 POWER = 0.8  # the probability to find it that is enough
@@ -123,7 +122,7 @@ def seeds_note(task: str, records: Sequence[Record], hashes: Collection[str], *,
         "other settings of this task, protocol and size": records,
     }
     for of, chosen in sources.items():
-        cells = [make_cell(members, "paper") for members in group_by_variant(chosen).values()]
+        cells = [cell for row in make_rows(chosen) for cell in row.cells.values()]
         stds = std_between_seeds([cell.accuracies for cell in cells if not cell.partly_converged])
         if stds is not None:
             return f"{task}: {_needed(*stds, rows, seeds)}, of {of} on record."

@@ -15,11 +15,10 @@ import numpy as np
 from lra.runs.flat_settings import flat_keys
 from lra.runs.published_numbers import REFERENCES, in_benchmark_order, paper_attention, paper_settings
 from lra.runs.schema import MIXERS, Record
-from lra.tables.cells import make_cell
+from lra.tables.cells import TableCell, make_rows
 from lra.tables.comparison import baseline_row, rows_of, seeds_of_rows
 from lra.tables.statistics.estimators import kendall, kendall_taus, pooled_variance
 from lra.tables.statistics.significance import Comparison, Seeds, compare, in_words, significant, significant_pairs
-from lra.tables.variants import group_by_variant
 
 LEAST_SEEDS_FOR_SPREAD = 2
 NO_ATTENTION = "none"
@@ -28,13 +27,16 @@ RESAMPLES = 1000
 DIGITS = 7  # of a mean accuracy: float32 tells apart what the counts of right answers do not
 
 
-def rows_by_task(records: Iterable[Record]) -> dict[str, dict[str, list[Record]]]:
-    """Split records by task, in the order of the table, and there by the row that they have in a table of all."""
-    rows: dict[str, dict[str, list[Record]]] = {}
-    for name, members in group_by_variant(records).items():
-        for record in members:
-            rows.setdefault(record.task, {}).setdefault(name, []).append(record)
-    return {task: rows[task] for task in in_benchmark_order(rows)}
+Cells = Mapping[str, TableCell]  # of one task, by the name of their row
+
+
+def cells_by_task(records: Iterable[Record]) -> dict[str, Cells]:
+    """The cells of each task, in the order of the table, by the name of the row that they have in a table of all."""
+    cells: dict[str, dict[str, TableCell]] = defaultdict(dict)
+    for row in make_rows(records):
+        for task, cell in row.cells.items():
+            cells[task][row.name] = cell
+    return {task: cells[task] for task in in_benchmark_order(cells)}
 
 
 def other_settings_by_record(records: Sequence[Record]) -> dict[int, str]:
@@ -43,8 +45,8 @@ def other_settings_by_record(records: Sequence[Record]) -> dict[int, str]:
     for record in records:
         settings = record.settings
         options |= flat_keys({group: settings[group] for group in MIXERS if group in settings})
-    named = group_by_variant(records, ignored=tuple(sorted(options)))
-    return {id(record): name.partition(" (")[2] for name, members in named.items() for record in members}
+    rows = make_rows(records, ignored=tuple(sorted(options)))
+    return {id(record): row.name.partition(" (")[2] for row in rows for record in row.records}
 
 
 def _accuracies(records: Iterable[Record]) -> list[float]:
@@ -101,17 +103,12 @@ def separation(by_name: Seeds, compared: Seeds) -> Separation:
 def separation_by_task(records: Sequence[Record]) -> Mapping[str, Separation]:
     """By task; variants with one seed are left out, and tasks with fewer than two variants."""
     separations = {}
-    for task, rows in rows_by_task(records).items():
-        several = {name: members for name, members in rows.items() if len(members) >= LEAST_SEEDS_FOR_SPREAD}
+    for task, cells in cells_by_task(records).items():
+        several = {name: cell for name, cell in cells.items() if cell.count >= LEAST_SEEDS_FOR_SPREAD}
         if len(several) > 1:
-            by_name = {name: _accuracies(members) for name, members in several.items()}
-            separations[task] = separation(by_name, _compared_over_seeds(several))
+            by_name = {name: _accuracies(cell.records) for name, cell in several.items()}
+            separations[task] = separation(by_name, seeds_of_rows(several))
     return separations
-
-
-def _compared_over_seeds(rows: Mapping[str, list[Record]]) -> Seeds:
-    """The accuracies, in percent, of the rows that are compared over seeds."""
-    return seeds_of_rows({name: make_cell(members, "paper") for name, members in rows.items()})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -138,22 +135,22 @@ def above_no_attention(records: Sequence[Record]) -> dict[str, AboveNone]:
     """Compare each row of a table with `none`, by task; tasks without `none` are left out."""
     other_settings = other_settings_by_record(list(records))
     results = {}
-    for task, rows in rows_by_task(records).items():
-        families: dict[str, dict[str, list[Record]]] = defaultdict(dict)  # rows that differ by the method alone
-        for name, members in rows.items():
-            families[other_settings[id(members[0])]][name] = members
-        if any(_is_none(members) for members in rows.values()):
+    for task, cells in cells_by_task(records).items():
+        families: dict[str, dict[str, TableCell]] = defaultdict(dict)  # of rows that differ by the method alone
+        for name, cell in cells.items():
+            families[other_settings[id(cell.records[0])]][name] = cell
+        if any(map(_is_none, cells.values())):
             results[task] = _above(list(families.values()))
     return results
 
 
-def _above(families: list[dict[str, list[Record]]]) -> AboveNone:
+def _above(families: Sequence[Cells]) -> AboveNone:
     comparisons: list[Comparison] = []
     not_compared: list[str] = []
-    for rows in families:
-        seeds = _compared_over_seeds(rows)
-        floor = next((name for name in seeds if _is_none(rows[name])), None)
-        others = [name for name in rows if not _is_none(rows[name])]
+    for cells in families:
+        seeds = seeds_of_rows(cells)
+        floor = next((name for name in seeds if _is_none(cells[name])), None)
+        others = [name for name in cells if not _is_none(cells[name])]
         not_compared += [name for name in others if floor is None or name not in seeds]
         if floor is not None and len(seeds) > 1:
             comparisons.append(compare(seeds, floor))
@@ -166,8 +163,8 @@ def _above(families: list[dict[str, list[Record]]]) -> AboveNone:
     )
 
 
-def _is_none(members: list[Record]) -> bool:
-    return members[0].method == NO_ATTENTION
+def _is_none(cell: TableCell) -> bool:
+    return cell.records[0].method == NO_ATTENTION
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -222,12 +219,12 @@ def agreement_by_task(records: Sequence[Record], *, reference: str) -> Mapping[s
     for task in in_benchmark_order({record.task for record in records}):
         compared = [record for record in records if record.task == task and _has_the_papers_numbers(record)]
         other_settings = other_settings_by_record(compared)
-        rows = group_by_variant(record for record in compared if not other_settings[id(record)])
+        rows = make_rows(record for record in compared if not other_settings[id(record)])
         published = {name: row[task] for name, row in REFERENCES[reference].items() if task in row}
         chosen = {
             name: baseline_row(rows_of(name, rows), {"attention": paper_attention(name)}) for name in sorted(published)
         }
-        known = {name: _accuracies(rows[row]) for name, row in chosen.items() if row is not None}
+        known = {name: _accuracies(row.records) for name, row in chosen.items() if row is not None}
         if len(known) >= LEAST_ATTENTIONS and len(set(map(_mean, known.values()))) > 1:
             agreements[task] = rank_agreement(list(known.values()), [published[name] for name in known])
     return agreements

@@ -1,10 +1,10 @@
-"""Which runs may be averaged: group records into variants, whose runs differ by the seed alone, and name the variants.
+"""Which runs may be averaged: group records by a key, so that those of one key differ by the seed alone, and name keys.
 
-The rule: two records are in one row of a table only if all that they hold of method, settings and data is equal, and if
-the hashes of their settings, which also cover what older records do not hold, are equal too. The name of a row is its
-method and, in brackets, all that sets it apart: `nystrom (num_landmarks=32)`. Records with the same name are one row,
-so a name must say every difference; it is made in five steps. What this must know of the options of other rooms is
-declared in `lra.runs.schema`, below the record.
+The rule: two records of a task have one key only if all that they hold of method, settings and data is equal, and if
+the hashes of their settings, which also cover what older records do not hold, are equal too. Over several tasks, whose
+recipes and data differ, a key is the method and what is unusual among the records of its task. It is made in five
+steps. A name is for display alone: the method and, in brackets, what sets its key apart: `nystrom (num_landmarks=32)`.
+What this must know of the options of other rooms is declared in `lra.runs.schema`, below the record.
 """
 
 import functools
@@ -42,12 +42,28 @@ Texts = tuple[str, ...]
 Scope = tuple[str, ...]  # a config group and, where its options are compared among some records alone, what they share
 
 
+class RowKey(NamedTuple):
+    """What the records of a row share, and what sets them apart from those of other rows.
+
+    Attributes:
+        method: the attention or mixer.
+        options: the options that are not usual, by dotted key, with their values as texts, in the order of names.
+        not_recorded: branches of options that only records of other rows hold.
+        config_hash: the hash of the settings, where options that older records do not hold must differ; else empty.
+    """
+
+    method: str
+    options: tuple[tuple[str, str], ...] = ()
+    not_recorded: tuple[str, ...] = ()
+    config_hash: str = ""
+
+
 @dataclass(frozen=True, kw_only=True)
 class _EqualRuns:
     """Records with equal settings and data, such as the seeds of one run: their places among all, the first of them.
 
     `options` has the text of each option by its dotted key, without those that the row's name begins with, `ignored`
-    the texts of those that `group_by_variant` is told to ignore.
+    the texts of those that `group_by_key` is told to ignore.
     """
 
     indices: list[int]
@@ -69,32 +85,40 @@ class _Usual(NamedTuple):
 UsualValues = Mapping[Scope, Mapping[str, _Usual]]
 
 
-def group_by_variant(records: Iterable[Record], *, ignored: tuple[str, ...] = ()) -> dict[str, list[Record]]:
-    """Group records by method, settings and data; the keys of the result are names for table rows.
+def group_by_key(records: Iterable[Record], *, ignored: tuple[str, ...] = ()) -> dict[RowKey, list[Record]]:
+    """Group records by method, settings and data.
 
-    A name lists the options that tell variants apart. An option of an attention or mixer is listed when it differs
-    among the method's records: `nystrom (num_landmarks=32)`. Any other option is listed when it differs from the most
-    frequent value, which is counted among the records of a task for data and recipe, and else among all records. An
-    option that only some records hold is listed as "not recorded" for the others; more than three of them are counted,
-    if that does not make two names equal.
+    A key has the options that tell rows apart. An option of an attention or mixer is in it when it differs among the
+    method's records. Any other option is in it when it differs from the most frequent value, which is counted among the
+    records of a task for data and recipe, and else among all records.
 
     `ignored` are dotted keys of options that are not compared, such as `attention.num_landmarks` in a sweep over it.
     """
     records = list(records)
     runs = _equal_runs(records, ignored)
     usual = _usual_values(runs)
-    rows: dict[Texts, list[_EqualRuns]] = defaultdict(list)
+    rows: dict[RowKey, list[_EqualRuns]] = defaultdict(list)
     for run in runs:
-        rows[run.first.method, *_differences(run, usual)].append(run)
-    variants: dict[Texts, list[Record]] = defaultdict(list)
-    for parts, members in rows.items():
+        rows[_key(run, usual)].append(run)
+    groups: dict[RowKey, list[Record]] = defaultdict(list)
+    for key, members in rows.items():
         hashes = _hashes_apart(records, members)
         for index in sorted(index for run in members for index in run.indices):
-            variants[*parts, *hashes.get(index, ())].append(records[index])
-    short = {parts: _name(_counted(parts)) for parts in variants}
+            groups[key._replace(config_hash=hashes.get(index, ""))].append(records[index])
+    return groups
+
+
+def row_names(keys: Iterable[RowKey]) -> dict[RowKey, str]:
+    """Name the rows of a table, each differently, in the order of their names: `nystrom (num_landmarks=32)`.
+
+    More than three options that were not recorded are counted, if that does not make two names equal.
+    """
+    short = {key: _name(key, counted=True) for key in keys}
     times = Counter(short.values())
-    named = {short[parts] if times[short[parts]] == 1 else _name(parts): group for parts, group in variants.items()}
-    return dict(sorted(named.items(), key=lambda item: natural(item[0])))
+    names = {key: name if times[name] == 1 else _name(key) for key, name in short.items()}
+    times = Counter(names.values())
+    alike = {key: f"{name} {hash_of(key._asdict())}" for key, name in names.items() if times[name] > 1}
+    return dict(sorted({**names, **alike}.items(), key=lambda item: natural(item[1])))
 
 
 def natural(name: str) -> tuple[list[str | float], str]:
@@ -243,8 +267,8 @@ def _usual_value(key: str, times: Counter[str], papers: str | None) -> str | Non
     return max(sorted(times), key=lambda text: (times[text], text == papers))
 
 
-def _differences(run: _EqualRuns, usual: UsualValues) -> list[str]:
-    """Step 4: word the options that are not usual, and as "not recorded" those that only other records hold."""
+def _key(run: _EqualRuns, usual: UsualValues) -> RowKey:
+    """Step 4: find the options that are not usual, and those that only other records hold."""
     groups = {scope[0] for scope in usual}
     scopes = {_scope(run.first, key) for group in groups for key in (group, f"{group}.name")}
     different, absent = [], []
@@ -252,9 +276,9 @@ def _differences(run: _EqualRuns, usual: UsualValues) -> list[str]:
         if key not in run.options:
             absent += [key] * (key not in _chosen_by_search(run.first))
         elif run.options[key] != value:
-            different.append((position, f"{_short(key)}={run.options[key]}"))
-    not_recorded = [f"{branch} {NOT_RECORDED}" for branch in branches(absent, run.options)]
-    return [parts for _, parts in sorted(different)] + not_recorded
+            different.append((position, _short(key), key, run.options[key]))
+    options = tuple((key, text) for _, _, key, text in sorted(different))
+    return RowKey(run.first.method, options, tuple(branches(absent, run.options)))
 
 
 def _short(key: str) -> str:
@@ -265,24 +289,23 @@ def _short(key: str) -> str:
     return ".".join(rest) if group in (*MIXERS, "callbacks") else key.removesuffix(".name")
 
 
-def _hashes_apart(records: Sequence[Record], runs: Sequence[_EqualRuns]) -> dict[int, Texts]:
-    """Step 5: word, by index, the hashes of those records of a row that have several for one task."""
+def _hashes_apart(records: Sequence[Record], runs: Sequence[_EqualRuns]) -> dict[int, str]:
+    """Step 5: find, by index, the hashes of those records of a row that have several for one task."""
     hashes: dict[Texts, dict[int, str]] = defaultdict(dict)
     for run in runs:
         for index in run.indices:
             config_hash = records[index].config_hash
             hashes[run.first.task, *run.ignored][index] = config_hash
     several = (by_index for by_index in hashes.values() if len(set(by_index.values())) > 1)
-    return {index: (f"unrecorded settings {value}",) for by_index in several for index, value in by_index.items()}
+    return {index: value for by_index in several for index, value in by_index.items()}
 
 
-def _name(parts: Sequence[str]) -> str:
-    method, *differences = parts
-    return f"{value_text(method)} ({', '.join(differences)})" if differences else value_text(method)
-
-
-def _counted(parts: Texts) -> Texts:
-    """Replace more than three options that were not recorded by their number."""
-    others = [text for text in parts if not text.endswith(f" {NOT_RECORDED}")]
-    count = len(parts) - len(others)
-    return (*others, f"{count} settings {NOT_RECORDED}") if count > MOST_NOT_RECORDED else parts
+def _name(key: RowKey, *, counted: bool = False) -> str:
+    """Write a key's name; with `counted` more than three options that were not recorded are a number."""
+    absent = [f"{branch} {NOT_RECORDED}" for branch in key.not_recorded]
+    unrecorded = [f"unrecorded settings {key.config_hash}"] if key.config_hash else []
+    differences = [*(f"{_short(option)}={text}" for option, text in key.options), *absent, *unrecorded]
+    if counted and len(absent) > MOST_NOT_RECORDED:
+        differences = [text for text in differences if text not in absent]
+        differences.append(f"{len(absent)} settings {NOT_RECORDED}")
+    return f"{value_text(key.method)} ({', '.join(differences)})" if differences else value_text(key.method)

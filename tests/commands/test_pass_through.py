@@ -16,11 +16,10 @@ from lra.settings.run_folder import run_dir
 from lra.settings.wandb_mode import logs_to_wandb
 from lra.tables.accuracy_table import accuracy_table
 from lra.tables.grid.cell import make_cells
-from lra.tables.variants import group_by_variant
 from lra.training.checkpoints import read_checkpoint
 from lra.training.curves import read_curves
 from tests.conftest import ROOT
-from tests.tables.records import make_record
+from tests.tables.records import make_record, rows_by_name
 from tests.training.offline_run import offline_runs
 from tests.training.test_training import same
 
@@ -300,7 +299,7 @@ def test_a_row_says_what_was_added_and_the_others_nothing():
     record = make_record(seed=7)
     words = ["task=listops", "+recipe.optimizer.amsgrad=true", "+trainer.limit_test_batches=2"]
     record["settings"] = hashed_settings(load_config("train", words))
-    names = list(group_by_variant([*records, record]))
+    names = list(rows_by_name([*records, record]))
     assert names == ["nystrom", "nystrom (recipe.optimizer.amsgrad=true, trainer.limit_test_batches=2)"]
     notes = " ".join(accuracy_table([*records, record], reference="paper").notes)
     assert "a row with limit_test_batches: so many batches" in notes

@@ -10,10 +10,9 @@ from lra.runs.published_numbers import published_accuracy_for
 from lra.settings.compose import load_config
 from lra.settings.hashed_settings import config_hash, hashed_settings
 from lra.settings.run_folder import store_dir
-from lra.tables.variants import group_by_variant
 from lra.types import UserError
 from tests.commands.test_cli import run
-from tests.tables.records import make_record
+from tests.tables.records import make_record, rows_by_name
 
 EXPRESSIONS = ("[MAX 4 [MED 7 2 9 ] 0 ]", "[SM 9 8 7 ]", "5", "[MIN [MIN [MIN 3 ] ] ]")
 WITHOUT = ("[MAX 4 [MED 7 2 9 0", "[SM 9 8 7", "5", "[MIN [MIN [MIN 3")
@@ -81,8 +80,8 @@ def test_a_row_without_brackets_says_so_also_where_every_row_is_without():
     record = make_record("listops", "linformer")
     record["settings"] = hashed_settings(composed("attention=linformer", DROPPED))
     dropped = "linformer (protocol.listops_brackets=dropped)"
-    assert list(group_by_variant([record])) == [dropped]
-    assert list(group_by_variant([record, make_record("listops", "linformer", seed=1)])) == ["linformer", dropped]
+    assert list(rows_by_name([record])) == [dropped]
+    assert list(rows_by_name([record, make_record("listops", "linformer", seed=1)])) == ["linformer", dropped]
     assert published_accuracy_for(record, "paper") == 37.25, "which of both the paper trained on is not certain"
 
 

@@ -7,9 +7,8 @@ import pytest
 from lra.runs.published_numbers import REFERENCES, TASKS, published_accuracy_for, published_in_family
 from lra.runs.schema import Record
 from lra.tables.accuracy_table import accuracy_table
-from lra.tables.variants import group_by_variant
 from tests.runs.make_s4_settings import S4, s4_settings, settings_of
-from tests.tables.records import make_record
+from tests.tables.records import make_record, rows_by_name
 
 MEANS = {"s4d": 83.472, "s4d (init=inv)": 84.044, "s4d (init=lin)": 84.068}  # of the five tasks
 
@@ -61,8 +60,8 @@ def test_the_table_shows_the_spread_below_the_row():
 
 def test_a_row_spans_the_tasks_though_the_protocol_sets_options_for_each():
     records = [record_of(task, init) for task in TASKS for init in ("legs", "inv")]
-    rows = group_by_variant(records)
+    rows = rows_by_name(records)
     assert {name: len(members) for name, members in rows.items()} == {"s4d": 5, "s4d (init=inv)": 5}
-    named = group_by_variant([*records, record_of("listops", "legs", mixer__states=8)])
+    named = rows_by_name([*records, record_of("listops", "legs", mixer__states=8)])
     assert {"s4d", "s4d (init=inv)", "s4d (states=8)"} == named.keys()
-    assert group_by_variant([record_of("listops", "legs", mixer__states=8)]).keys() == {"s4d (states=8)"}
+    assert rows_by_name([record_of("listops", "legs", mixer__states=8)]).keys() == {"s4d (states=8)"}

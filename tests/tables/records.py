@@ -1,6 +1,7 @@
 """Records as runs write them, with what a test cares about set."""
 
 import copy
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ from lra.base.settings_hash import hash_of
 from lra.runs.published_numbers import TEST_EXAMPLES, paper_settings
 from lra.runs.record import pack_correct
 from lra.runs.schema import SCHEMA_VERSION, Record
+from lra.tables.cells import make_rows
 
 # Optimizer steps of the released code's runs.
 PAPER_STEPS: dict[str, int] = {
@@ -116,3 +118,8 @@ def from_version_1(record: Record) -> Record:
             },
         }
     )
+
+
+def rows_by_name(records: Iterable[Record], *, ignored: tuple[str, ...] = ()) -> dict[str, list[Record]]:
+    """The records of each row of a table, by the name of the row."""
+    return {row.name: row.records for row in make_rows(records, ignored=ignored)}

@@ -9,6 +9,7 @@ from lra.tables.accuracy_table import accuracy_table
 from lra.tables.comparison import EFFECT, comparison_table, contenders, paper_noise
 from lra.tables.figures.comparison import pareto_front
 from lra.tables.task_statistics import above_no_attention
+from lra.tables.variants import RowKey
 from tests.tables.records import make_record
 
 
@@ -65,7 +66,7 @@ def test_several_differences_are_judged_together():
     alone = contenders(first + other)
     assert alone[1].verdict == "significant"
     several = first + near + make("performer", (0.365, 0.38, 0.37)) + make("reformer", (0.38, 0.362, 0.384)) + other
-    together = {one.name: one for one in contenders(several, "full")}
+    together = {one.name: one for one in contenders(several, RowKey("full"))}
     assert not together["nystrom"].significant
     assert together["nystrom"].p > 0.05 > alone[1].p
     assert together["nystrom"].over_seeds.low > 0, "the interval is for this row alone"
@@ -81,7 +82,7 @@ def test_the_verdicts_are_those_of_the_table():
     records = [record for name, accuracies in rows.items() for record in make("full", accuracies, name=name)]
     for record in records:
         record["identity"]["attention"] = record["settings"]["attention"]["name"]
-    compared = contenders(records, "none")
+    compared = contenders(records, RowKey("none"))
     above = above_no_attention(records)["listops"].above
     assert above == ("full",)
     assert tuple(one.name for one in compared if one.significant and one.over_seeds.difference > 0) == above
@@ -123,7 +124,7 @@ def test_a_row_of_which_some_seeds_converged_has_its_seeds_in_place_of_an_interv
     assert row[2] == "2 of 3"
     nystrom = next(one for one in compared if one.name == "nystrom")
     assert (nystrom.over_seeds, pareto_front(compared).count(nystrom)) == (None, 0)
-    against = contenders(records, "nystrom")
+    against = contenders(records, RowKey("nystrom"))
     assert [(one.over_seeds, one.significant) for one in against[1:]] == [(None, None)] * 2
     assert {one.verdict for one in (nystrom, *against[1:])} == {"3 seeds cannot tell"}, "their number decides nothing"
 
@@ -132,7 +133,7 @@ def test_rows_come_in_the_order_of_the_methods_that_were_typed():
     records = make("full", (0.36,)) + make("nystrom", (0.4,)) + make("linformer", (0.3,)) + make("reformer", (0.3,))
     typed = ["nystrom", "reformer", "full"]
     assert [one.name for one in contenders(records, methods=typed)] == [*typed, "linformer"]
-    assert [one.name for one in contenders(records, "full", methods=typed)] == [
+    assert [one.name for one in contenders(records, RowKey("full"), methods=typed)] == [
         "full",
         "nystrom",
         "reformer",
@@ -168,10 +169,10 @@ def test_the_costs_are_those_of_the_fastest_seed_and_of_the_mean():
 
 
 def test_the_baseline_is_chosen_by_name():
-    found = contenders(make("full", (0.36,)) + make("nystrom", (0.40,)), "nystrom")
+    found = contenders(make("full", (0.36,)) + make("nystrom", (0.40,)), RowKey("nystrom"))
     assert [one.name for one in found] == ["nystrom", "full"]
     with pytest.raises(KeyError):
-        contenders(make("full", (0.36,)), "nystrom")
+        contenders(make("full", (0.36,)), RowKey("nystrom"))
 
 
 def test_a_slower_one_is_on_the_pareto_front_if_it_is_significantly_more_accurate():

@@ -71,12 +71,14 @@ def test_a_terminal_gets_words_alone(table):
 
 
 def test_a_figure_draws_any_name(tmp_path):
-    from lra.tables.cells import make_cell
+    from lra.tables.cells import Row, TableCell
     from lra.tables.comparison import Contender
     from lra.tables.figures.comparison import plot_pareto
+    from lra.tables.variants import RowKey
     from tests.tables.records import make_record
 
-    cell = make_cell([make_record()], "paper")
-    one = Contender(name=HOSTILE, cell=cell, accuracies={0: 37.0}, over_seeds=None, over_examples=None, pairs=0)
+    cell = TableCell([make_record()])
+    row = Row(key=RowKey("nystrom"), name=HOSTILE, cells={"listops": cell})
+    one = Contender(row=row, cell=cell, over_seeds=None, over_examples=None, pairs=0)
     text = plot_pareto([one], tmp_path / "f.svg", title=HOSTILE, majority_rate=0.17).path.read_text()
     assert "<script" not in text

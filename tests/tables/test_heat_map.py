@@ -28,7 +28,7 @@ def heat_map(path, columns=2):
         if mean is not None
         for seed in range(3)
     ]
-    rows = make_rows(records, reference="paper", tasks=tuple(CHANCE))
+    rows = make_rows(records)
     return plot_heat_map(rows, path, tasks=tuple(CHANCE), chance=CHANCE, title="table", columns=columns)
 
 
@@ -65,7 +65,7 @@ def test_a_median_of_seeds_of_which_some_converged_is_in_italics(tmp_path, drawn
         for method, of_seeds in accuracies.items()
         for seed, accuracy in enumerate(of_seeds)
     ]
-    rows = make_rows(records, reference="paper", tasks=("listops",))
+    rows = make_rows(records)
     made = plot_heat_map(rows, tmp_path / "a.svg", tasks=("listops",), chance=CHANCE, title="table", columns=1)
     styles = {text.get_text(): text.get_fontstyle() for text in drawn[-1].axes[0].texts}
     assert styles == {"61": "normal", "60": "italic", "17": "normal"}

@@ -4,8 +4,7 @@ import pytest
 
 from lra.runs.published_numbers import deviations_from_paper
 from lra.tables.accuracy_table import accuracy_table
-from lra.tables.variants import group_by_variant
-from tests.tables.records import make_record, with_setting
+from tests.tables.records import make_record, rows_by_name, with_setting
 
 PRECISIONS = ("tf32", "bf16-mixed", "16-mixed", "64-true")
 
@@ -13,7 +12,7 @@ PRECISIONS = ("tf32", "bf16-mixed", "16-mixed", "64-true")
 @pytest.mark.parametrize("precision", PRECISIONS)
 def test_a_table_of_one_precision_names_it_in_each_row(precision):
     records = [with_setting(make_record(seed=seed), "trainer.precision", precision) for seed in range(3)]
-    assert list(group_by_variant(records)) == [f"nystrom (trainer.precision={precision})"]
+    assert list(rows_by_name(records)) == [f"nystrom (trainer.precision={precision})"]
     rows = [row[0] for row in accuracy_table(records, reference="skyformer").rows]
     assert f"nystrom (trainer.precision={precision})" in rows
 
@@ -21,7 +20,7 @@ def test_a_table_of_one_precision_names_it_in_each_row(precision):
 def test_float32_needs_no_words_even_if_it_is_rare():
     few, many = make_record(seed=0), [make_record(seed=seed) for seed in range(1, 4)]
     many = [with_setting(record, "trainer.precision", "tf32") for record in many]
-    names = {name: len(members) for name, members in group_by_variant([few, *many]).items()}
+    names = {name: len(members) for name, members in rows_by_name([few, *many]).items()}
     assert names == {"nystrom": 1, "nystrom (trainer.precision=tf32)": 3}
 
 
@@ -33,5 +32,5 @@ def test_only_the_paper_s_and_the_released_precision_are_compared_with_the_paper
 
 def test_a_fused_optimizer_that_every_row_has_goes_without_saying():
     fused = [with_setting(make_record(seed=seed), "trainer.fused_optimizer", True) for seed in range(3)]
-    assert list(group_by_variant(fused)) == ["nystrom"]
-    assert len(group_by_variant([*fused, make_record(seed=3)])) == 2
+    assert list(rows_by_name(fused)) == ["nystrom"]
+    assert len(rows_by_name([*fused, make_record(seed=3)])) == 2

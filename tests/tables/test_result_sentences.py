@@ -9,6 +9,7 @@ from lra.runs.record import parse_record
 from lra.tables.comparison import contenders
 from lra.tables.result_sentences import result_sentences
 from lra.tables.seeds_needed import enough_seeds
+from lra.tables.variants import RowKey
 from tests.conftest import ROOT
 from tests.tables.records import make_record
 from tests.tables.test_comparison import make
@@ -57,7 +58,7 @@ def test_what_is_called_better_or_worse_is_what_the_verdicts_call_significant(fi
 
 
 def test_a_difference_has_its_numbers_and_what_cannot_be_told_the_seeds_that_would():
-    compared = contenders([*FULL, *make("linformer", NEAR), *BETTER], "full")
+    compared = contenders([*FULL, *make("linformer", NEAR), *BETTER], RowKey("full"))
     (sentence,) = result_sentences(compared)
     rows = {row.name: row for row in compared}
     interval = rows["nystrom"].over_seeds
@@ -68,7 +69,7 @@ def test_a_difference_has_its_numbers_and_what_cannot_be_told_the_seeds_that_wou
 
 
 def test_a_worse_row_has_the_size_of_its_difference():
-    compared = contenders([*FULL, *BETTER], "nystrom")
+    compared = contenders([*FULL, *BETTER], RowKey("nystrom"))
     (sentence,) = result_sentences(compared)
     interval = compared[1].over_seeds
     assert names_said([sentence], "is worse than", ["full", "nystrom"]) == {"full"}
@@ -77,7 +78,7 @@ def test_a_worse_row_has_the_size_of_its_difference():
 
 def test_fewer_than_three_seeds_are_said_to_be_of_the_test_set_alone():
     records = [record for record in [*FULL, *BETTER] if record["identity"]["seed"] < 2]
-    (sentence,) = result_sentences(contenders(records, "full"))
+    (sentence,) = result_sentences(contenders(records, RowKey("full")))
     assert "test set of 2 seeds" in sentence
     assert "nystrom is better" in sentence
 
@@ -90,7 +91,7 @@ def test_seeds_of_which_only_some_converged_have_no_verdict(partly):
         for name, of_name in accuracies.items()
         for seed, each in enumerate(of_name)
     ]
-    (sentence,) = result_sentences(contenders(records, "full"))
+    (sentence,) = result_sentences(contenders(records, RowKey("full")))
     assert "converged" in sentence
     assert partly in sentence
     assert not re.search("better|worse", sentence)

@@ -54,7 +54,7 @@ def plot_heat_map(
         title: what is shown, for the caption.
         columns: one or two columns of a paper; in one there is room for neither the average nor the scale of colours.
     """
-    common = [task for task in tasks if all(row.cells[task] is not None for row in rows)]
+    common = [task for task in tasks if all(task in row.cells for row in rows)]
     means = {row.name: _mean(row, common) for row in rows}
     ordered = sorted(rows, key=lambda row: -means[row.name])
     figure, axis = plt.subplots(
@@ -65,7 +65,7 @@ def plot_heat_map(
     leading = {task: _not_below_the_best(rows, task) for task in tasks}
     for y, row in enumerate(ordered):
         for x, task in enumerate(tasks):
-            cell = row.cells[task]
+            cell = row.cells.get(task)
             if cell is None:
                 continue
             accuracy, least = cell.central_value, 100 * chance[task]
@@ -94,19 +94,19 @@ def plot_heat_map(
     _without_frame(axis)
     if columns > 1:
         _colour_bar(figure, axis, cells)
-    mixed = any(cell is not None and cell.partly_converged for row in rows for cell in row.cells.values())
+    mixed = any(cell.partly_converged for row in rows for cell in row.cells.values())
     caption = figure_names.caption_of(title, *_sentences(leading, mixed=mixed, has_mean=len(common) > 1))
     return figure_style.save_figure(figure, path, caption=caption)
 
 
 def _mean(row: Row, tasks: Sequence[str]) -> float:
-    values = [cell.central_value for task in tasks if (cell := row.cells[task]) is not None]
+    values = [row.cells[task].central_value for task in tasks if task in row.cells]
     return sum(values) / len(values) if values else 0.0
 
 
 def _not_below_the_best(rows: Sequence[Row], task: str) -> set[str]:
     """Name the rows that are not significantly below the best of those whose seeds can be compared; none of one row."""
-    seeds = seeds_of_rows({row.name: cell for row in rows if (cell := row.cells[task]) is not None})
+    seeds = seeds_of_rows({row.name: row.cells[task] for row in rows if task in row.cells})
     if len(seeds) < 2:
         return set()
     pairs = significant_pairs(seeds)

@@ -14,10 +14,10 @@ from lra.runs.flat_settings import value_text
 from lra.runs.published_numbers import in_benchmark_order
 from lra.runs.reference_curves import place_of
 from lra.runs.schema import Record
+from lra.tables.cells import make_rows
 from lra.tables.notes_on_runs import ProtocolAndSize
 from lra.tables.report.searches import FoundSearch
 from lra.tables.report.summary import CellKey
-from lra.tables.variants import group_by_variant
 from lra.terminal.display_names import TASK, display_name
 
 RUN_COLUMNS = ("task", "method", "seed", "accuracy (%)", "best dev (%)", "hours", "finished (UTC)")
@@ -97,14 +97,14 @@ def runs_of_report(
     first_of_task: dict[tuple[ProtocolAndSize, str], _Shared] = {}
     for group, records in records_by_group.items():
         lines = runs.lines.setdefault(group, [])
-        rows = group_by_variant(records)
+        rows = make_rows(records)
         for task in in_benchmark_order(record.task for record in records):
-            for name, members in rows.items():
-                seeds = [record for record in members if record.task == task]
-                if not seeds:
+            for row in rows:
+                if task not in row.cells:
                     continue
+                name, seeds = row.name, row.cells[task].records
                 cell = f"cell-{len(runs.ids) + 1}"
-                runs.ids[CellKey(group, name, task)] = cell
+                runs.ids[CellKey(group, row.key, task)] = cell
                 for record in seeds:
                     diagnosis = diagnoses.get(run_key(record), "")
                     lines.append(RunLine(cells=_column_texts(name, record), cell=cell, diagnosis=diagnosis))

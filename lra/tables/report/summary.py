@@ -11,15 +11,16 @@ from lra.runs.schema import Record
 from lra.tables.accuracy_table import accuracy_table, size_and_hours
 from lra.tables.cells import TRIED, Row, TableCell, central_values, indices_of_best, make_rows
 from lra.tables.notes_on_runs import ProtocolAndSize, without_stand_ins
+from lra.tables.variants import RowKey
 
 AVERAGE, PARAMETERS, HOURS = "average", "parameters", "hours"  # columns behind those of the tasks, as TRIED is
 
 
 class CellKey(NamedTuple):
-    """Names a cell of the summary: its protocol and size, the name of its row, and its task."""
+    """Tells a cell of the summary from others: its protocol and size, the key of its row, and its task."""
 
     group: ProtocolAndSize
-    row: str
+    row: RowKey
     task: str
 
 
@@ -74,7 +75,7 @@ def summary_table(
     """
     shown = _groups_without_stand_ins(records_by_group)
     tasks = in_benchmark_order(record.task for records in shown.values() for record in records)
-    rows_by_group = {group: make_rows(records, reference=reference, tasks=tasks) for group, records in shown.items()}
+    rows_by_group = {group: make_rows(records, reference=reference) for group, records in shown.items()}
     last_columns = _last_columns([row for rows in rows_by_group.values() for row in rows])
     groups: dict[ProtocolAndSize, list[SummaryRow]] = {}
     for group, rows in rows_by_group.items():
@@ -83,8 +84,8 @@ def summary_table(
         for index, row in enumerate(rows):
             cells = []
             for task in tasks:
-                link = links.get(CellKey(group, row.name, task), "")
-                cells.append(_task_cell(row.cells[task], reference, is_best=index in best[task], link=link))
+                link = links.get(CellKey(group, row.key, task), "")
+                cells.append(_task_cell(row.cells.get(task), reference, is_best=index in best[task], link=link))
             texts = _last_texts(row)
             cells += [SummaryCell(text=texts[column]) for column in last_columns]
             groups[group].append(SummaryRow(row.name, cells))

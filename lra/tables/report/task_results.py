@@ -5,9 +5,10 @@ from dataclasses import dataclass
 
 from lra.runs.published_numbers import in_benchmark_order, paper_attention
 from lra.runs.schema import Record
+from lra.tables.cells import make_rows
 from lra.tables.comparison import Contender, baseline_row, contenders, rows_of
 from lra.tables.notes_on_runs import ProtocolAndSize
-from lra.tables.variants import group_by_variant
+from lra.tables.variants import RowKey
 
 BASELINE = "nystrom"
 
@@ -53,7 +54,7 @@ def task_results(group: ProtocolAndSize, task: str, records: Sequence[Record]) -
     return TaskResults(group=group, task=task, records=of_task, compared=contenders(of_task, _baseline(of_task)))
 
 
-def _baseline(records: list[Record]) -> str | None:
-    """Name the row of Nyström attention that the others are compared with; None if there is none."""
-    rows = rows_of(BASELINE, group_by_variant(records))
-    return baseline_row(rows, {"attention": paper_attention(BASELINE)})
+def _baseline(records: list[Record]) -> RowKey | None:
+    """Find the row of Nyström attention that the others are compared with; None if there is none."""
+    row = baseline_row(rows_of(BASELINE, make_rows(records)), {"attention": paper_attention(BASELINE)})
+    return None if row is None else row.key

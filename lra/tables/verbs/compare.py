@@ -36,6 +36,7 @@ from lra.runs.collection import collect
 from lra.runs.schema import Record
 from lra.settings.hashed_settings import config_hash, hashed_settings
 from lra.settings.method import mixer_settings
+from lra.tables.cells import make_rows
 from lra.tables.comparison import baseline_row, comparison_table, contenders
 from lra.tables.dev_curves import convergence_notes, dev_curves
 from lra.tables.figures.comparison import plot_pareto
@@ -45,7 +46,7 @@ from lra.tables.grid.own_search import search_first
 from lra.tables.grid.run_set import RunSet, read_run_set
 from lra.tables.result_sentences import result_sentences
 from lra.tables.seeds_needed import seeds_note
-from lra.tables.variants import group_by_variant
+from lra.tables.variants import RowKey
 from lra.terminal.console import make_console
 from lra.terminal.text_table import TextTable
 
@@ -101,18 +102,18 @@ def _step_flops(run_set: RunSet, records: list[Record]) -> dict[str, float]:
     from lra.tables.grid.estimate import count_step_flops  # slow: it imports torch
 
     cells = {config_hash(cell.cfg): cell for cell in run_set.cells}
-    found = {name: cells.get(rows[0].config_hash) for name, rows in group_by_variant(records).items()}
+    found = {row.name: cells.get(row.records[0].config_hash) for row in make_rows(records)}
     return {name: count_step_flops(cell.cfg) for name, cell in found.items() if cell is not None}
 
 
-def _baseline(run_set: RunSet, records: list[Record]) -> str | None:
-    """Name the row that is the baseline: of the first cell that has records; None when no cell has any."""
-    groups = group_by_variant(records)
+def _baseline(run_set: RunSet, records: list[Record]) -> RowKey | None:
+    """Find the row that is the baseline: of the first cell that has records; None when no cell has any."""
+    rows = make_rows(records)
     for cell in run_set.cells:
         options = mixer_settings(cell.cfg)
-        rows = {name: members for name, members in groups.items() if _has_options(options, members[0])}
-        if rows:
-            return baseline_row(rows, hashed_settings(cell.cfg))
+        row = baseline_row([row for row in rows if _has_options(options, row.records[0])], hashed_settings(cell.cfg))
+        if row is not None:
+            return row.key
     return None
 
 

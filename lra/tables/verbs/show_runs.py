@@ -20,7 +20,7 @@ from lra.runs.reference_curves import place_among, place_of, published_curves, r
 from lra.runs.schema import DevCurve, Record
 from lra.settings.group_to_read import no_records
 from lra.tables.notes_on_runs import by_protocol_and_size
-from lra.tables.variants import group_by_variant, natural
+from lra.tables.variants import group_by_key, natural, row_names
 from lra.terminal.console import make_console
 from lra.terminal.fit_table import print_text_table
 from lra.terminal.text_table import TextTable
@@ -151,8 +151,9 @@ def method_names(records: Collection[Record]) -> dict[int, str]:
     return {
         id(record): name
         for of_group in by_protocol_and_size(records).values()
-        for name, members in group_by_variant(of_group).items()
-        for record in members
+        for groups in [group_by_key(of_group)]
+        for key, name in row_names(groups).items()
+        for record in groups[key]
     }
 
 

@@ -82,6 +82,6 @@ def _heat_map(records: list[Record], columns: int, path: Path) -> Drawn:
 
     chance = {record.task: record.majority_rate for record in records}
     tasks = in_benchmark_order(chance)
-    rows = make_rows(records, reference="paper", tasks=tasks)
+    rows = make_rows(records)
     title = f"Methods and tasks, {protocol_steps_and_size(records)}"
     return plot_heat_map(rows, path, tasks=tasks, chance=chance, title=title, columns=columns)

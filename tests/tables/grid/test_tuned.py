@@ -13,10 +13,9 @@ from lra.tables.accuracy_table import accuracy_table
 from lra.tables.comparison import comparison_table, contenders
 from lra.tables.grid.cell import make_cells, space_of
 from lra.tables.grid.tuned import make_tuned_cells
-from lra.tables.variants import group_by_variant
 from lra.types import UserError
 from tests.tables.grid.trials import SPACE, WORDS, finish
-from tests.tables.records import make_record, with_setting
+from tests.tables.records import make_record, rows_by_name, with_setting
 
 DEV = {"nystrom": (0.3, 0.4, 0.2), "full": (0.3, 0.2, 0.4)}
 TUNED = {"space": "1a2b3c4d", "options": {"recipe.optimizer.lr": "interval(1e-4, 1e-2)"}, "seed": 1000}
@@ -117,13 +116,13 @@ def test_runs_of_one_search_are_one_row_over_all_tasks_although_each_task_has_it
     ]
     for record in records:
         validated(json.loads(json.dumps(record)), "")
-    assert {name: len(members) for name, members in group_by_variant(records).items()} == {"full": 4, "nystrom": 4}
+    assert {name: len(members) for name, members in rows_by_name(records).items()} == {"full": 4, "nystrom": 4}
 
 
 @pytest.mark.parametrize("other", [{"budget": 40, "tried": 40}, {"space": "5e6f7a8b"}])
 def test_runs_of_another_budget_or_space_are_never_in_one_row(other):
     records = [as_tuned(make_record(seed=0)), as_tuned(make_record(seed=1), **other), make_record(seed=2)]
-    rows = group_by_variant(records)
+    rows = rows_by_name(records)
     assert [len(members) for members in rows.values()] == [1, 1, 1]
     assert "nystrom" in rows
     assert rows["nystrom"] == records[2:]
@@ -132,7 +131,7 @@ def test_runs_of_another_budget_or_space_are_never_in_one_row(other):
 def test_two_points_of_one_search_are_never_averaged():
     """As of trials that were run again with other code."""
     records = [as_tuned(make_record(seed=seed), rate=rate) for seed, rate in ((0, 1e-3), (1, 2e-3))]
-    assert [len(members) for members in group_by_variant(records).values()] == [1, 1]
+    assert [len(members) for members in rows_by_name(records).values()] == [1, 1]
 
 
 def test_tables_have_the_number_of_configurations_where_there_was_a_search():

@@ -10,6 +10,7 @@ from lra.tables.report.searches import without_searches
 from lra.tables.report.sentences import report_sentences, sentences_of_task
 from lra.tables.report.summary import summary_table
 from lra.tables.report.task_results import task_results, tasks_in_order
+from lra.tables.variants import RowKey
 from tests.tables.records import make_record
 from tests.tables.report.test_searches import trials
 
@@ -34,7 +35,7 @@ def sentences(records):
 
 def test_a_gain_has_its_points_and_its_interval():
     records = [*seeds("nystrom", NEAR), *seeds("linformer", FAR)]
-    _, compared = contenders(records, "nystrom")
+    _, compared = contenders(records, RowKey("nystrom"))
     interval = compared.over_seeds
     assert compared.significant
     (text,) = sentences_of_task(results_of(records)[0])
@@ -49,7 +50,7 @@ def test_a_loss_is_worse_by_as_much():
 
 def test_what_seeds_cannot_tell_has_the_number_that_would():
     records = [*seeds("nystrom", (0.36, 0.37, 0.38)), *seeds("full", (0.365, 0.375, 0.384))]
-    _, compared = contenders(records, "nystrom")
+    _, compared = contenders(records, RowKey("nystrom"))
     would = re.fullmatch(r"3 seeds cannot tell; (.*) would", compared.verdict)[1]
     (text,) = sentences_of_task(results_of(records)[0])
     assert text.startswith("Softmax attention cannot be told from Nyströmformer")
@@ -74,7 +75,7 @@ def test_where_only_some_seeds_converged_no_difference_is_claimed():
 @pytest.mark.parametrize("far", [0.0, 0.002, 0.01, 0.1])
 def test_better_is_said_of_significant_rows_alone(far):
     records = [*seeds("nystrom", NEAR), *seeds("full", [accuracy + far for accuracy in NEAR])]
-    _, compared = contenders(records, "nystrom")
+    _, compared = contenders(records, RowKey("nystrom"))
     (text,) = sentences_of_task(results_of(records)[0])
     assert ("better" in text) is compared.significant
     assert ("cannot be told" in text) is not compared.significant
