@@ -14,10 +14,10 @@ def runs(tmp_path):
 
 
 def make(runs, settings_hash: str, seed: int = 0, group: str = "default", task: str = "listops"):
-    folder = run_folder(
-        runs, group, task=task, attention="nystrom", protocol="paper", size="full", steps=5000,
-        config_hash=settings_hash, seed=seed,
-    )  # fmt: skip
+    identity = {
+        "run_group": group, "task": task, "attention": "nystrom", "protocol": "paper", "size": "full", "seed": seed
+    }  # fmt: skip
+    folder = run_folder(runs, identity, steps=5000, config_hash=settings_hash)
     folder.mkdir(parents=True)
     (folder / CONFIG).touch()
     return folder

@@ -5,10 +5,11 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from lra.base.files import paths_below
 from lra.base.printed_commands import command, override, typed_command, typed_overrides
+from lra.runs.schema import Identity
 from lra.types import UserError
 
 RESULT = "result.json"  # the record; exists once the run is finished
@@ -27,6 +28,7 @@ FAILED = "failed.json"  # the error of the run's last attempt in a sweep
 OUTPUT = "output.log"  # what the run has printed, where a table, a sweep or a search has run it
 
 MARKS_OF_A_RUN = (RESULT, CONFIG, METRICS, LAST, FAILED)  # a run's folder has one of these
+ABOVE_SETTINGS: tuple[Literal["run_group", "task", "attention"], ...] = ("run_group", "task", "attention")
 LEAST_PARTS = 4  # of a run's path below the folder of runs, at least: task, attention, settings, seed
 SEED_FOLDER = re.compile(r"seed([0-9]+)")
 HASH = re.compile(r"[0-9a-f]{4,8}")  # of settings, or its first digits
@@ -34,20 +36,10 @@ MOST_LISTED = 8  # runs that an error names
 SETTINGS_FOLDER = re.compile(r".+-(?P<steps>[0-9]+)steps-(?P<hash>[0-9a-f]{8})")
 
 
-def run_folder(
-    runs: Path,
-    group: str,
-    *,
-    task: str,
-    attention: str,
-    protocol: str,
-    size: str,
-    steps: int,
-    config_hash: str,
-    seed: int,
-) -> Path:
+def run_folder(runs: Path, identity: Identity, *, steps: int, config_hash: str) -> Path:
     """Build the path of a run's folder: `runs/<group>/<task>/<attention>/<settings>/seed<k>`."""
-    return runs / group / task / attention / f"{protocol}-{size}-{steps}steps-{config_hash}" / f"seed{seed}"
+    settings = f"{identity['protocol']}-{identity['size']}-{steps}steps-{config_hash}"
+    return runs.joinpath(*(str(identity[name]) for name in ABOVE_SETTINGS), settings, f"seed{identity['seed']}")
 
 
 def run_folders(top: Path, runs: Path) -> Iterator[Path]:

@@ -4,7 +4,7 @@ from typing import Any
 
 from omegaconf import DictConfig
 
-from lra.runs.schema import own_model
+from lra.runs.schema import Identity, own_model
 from lra.settings.plain_values import plain
 
 ATTENTION = "attention"  # the mixer that is configured by `attention=NAME`
@@ -29,7 +29,7 @@ def mixer_group(cfg: DictConfig) -> str:
     return ATTENTION if mixes_by_attention(cfg) else "mixer"
 
 
-def identity(cfg: DictConfig) -> dict[str, Any]:
+def identity(cfg: DictConfig) -> Identity:
     """Collect the words that name a run: those of its record, of its folder and of its row in a table."""
     return {
         "task": cfg.task.name,

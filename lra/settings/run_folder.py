@@ -1,6 +1,7 @@
 """The folder of a run, and that of a task's store."""
 
 from pathlib import Path
+from typing import Literal
 
 from omegaconf import DictConfig
 
@@ -9,10 +10,11 @@ from lra.base.probes import probe_named
 from lra.base.settings_hash import hash_of
 from lra.data.prepare_again import STORES
 from lra.runs.files import run_folder
-from lra.runs.record import NAMED
 from lra.settings.hashed_settings import config_hash
-from lra.settings.method import method_name
+from lra.settings.method import identity
 from lra.settings.plain_values import plain
+
+IN_PATHS: tuple[Literal["attention", "task", "protocol", "size"], ...] = ("attention", "task", "protocol", "size")
 
 
 def store_dir(cfg: DictConfig) -> Path:
@@ -27,12 +29,8 @@ def store_dir(cfg: DictConfig) -> Path:
 
 def run_dir(cfg: DictConfig) -> Path:
     """Return the run's folder, which depends on the settings alone: the same command finds the run that it began."""
-    names: dict[str, str] = {"attention": method_name(cfg), **{group: cfg[group].name for group in NAMED}}
-    return run_folder(
-        Path(cfg.paths.runs),
-        checked_name(cfg.run_group, "run_group=", example="mine", nested=True),
-        **{group: checked_name(name, f"{group}.name=", example="mine") for group, name in names.items()},
-        steps=cfg.recipe.steps,
-        config_hash=config_hash(cfg),
-        seed=cfg.seed,
-    )
+    names = identity(cfg)
+    checked_name(cfg.run_group, "run_group=", example="mine", nested=True)
+    for group in IN_PATHS:
+        checked_name(names[group], f"{group}.name=", example="mine")
+    return run_folder(Path(cfg.paths.runs), names, steps=cfg.recipe.steps, config_hash=config_hash(cfg))

@@ -12,7 +12,6 @@ checkpoints for resuming are not.
 
 import shutil
 from pathlib import Path
-from typing import Any
 
 from omegaconf import DictConfig
 
@@ -22,7 +21,7 @@ from lra.base.text import visible
 from lra.run import RUNNER, TRAINING, Run, RunLockedError
 from lra.runs.collection import collect, describe
 from lra.runs.files import BEST, CONFIG, CURVE, DATA, LAST, METRICS, RESULT, WANDB_ID, run_folder
-from lra.runs.schema import Record
+from lra.runs.schema import Identity, Record
 from lra.terminal.console import make_console
 from lra.types import UserError
 
@@ -67,13 +66,12 @@ def run(cfg: DictConfig) -> None:
 
 def _run(runs: Path, record: Record, into: str | None) -> Run:
     """Build the run that `lra train` would make; a foreign record must not choose a place on this disk."""
-    identity = record.identity
-    named: dict[str, Any] = {"group": into or identity["run_group"]}
-    named |= {key: identity[key] for key in ("task", "attention", "protocol", "size")}
-    named["config_hash"] = record.config_hash
-    for key, name in named.items():
-        checked_name(name, f"its {key}=", example="listops", nested=key == "group")
-    return Run(run_folder(runs, **named, steps=record.steps, seed=identity["seed"]))
+    identity: Identity = {**record.identity, "run_group": into or record.run_group}
+    checked_name(identity["run_group"], "its group=", example="listops", nested=True)
+    for key in ("task", "attention", "protocol", "size"):
+        checked_name(identity[key], f"its {key}=", example="listops")
+    checked_name(record.config_hash, "its config_hash=", example="listops")
+    return Run(run_folder(runs, identity, steps=record.steps, config_hash=record.config_hash))
 
 
 def _bring(source: Path, record: Record, run: Run) -> bool:
