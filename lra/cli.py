@@ -137,6 +137,7 @@ def _run(verb: str, arguments: list[str]) -> int:
     from lra.settings.overrides import check_mixer, check_overrides
     from lra.settings.several_values import refuse_all_of_sweep
     from lra.terminal.errors import explain
+    from lra.terminal.result import show_result
     from lra.verbs.train_sweep import Job, jobs_elsewhere, print_jobs
 
     jobs: list[Job] = []  # of a sweep, as far as they run in this process: those of Hydra's basic launcher
@@ -148,7 +149,7 @@ def _run(verb: str, arguments: list[str]) -> int:
                 if HydraConfig.get().mode is RunMode.MULTIRUN and verb == "train":
                     jobs.append(Job(cfg, list(HydraConfig.get().overrides.task)))
                 check_config(cfg, verb)
-                return verb_module(verb).run(cfg)
+                return show_result(verb_module(verb).run(cfg))
         except Exception as error:
             if HydraConfig.get().mode is not RunMode.MULTIRUN:
                 raise _FailedError(error) from error
@@ -168,7 +169,7 @@ def _run(verb: str, arguments: list[str]) -> int:
         # A verb with a `main` composes its configurations itself.
         if "main" in functions and functions.get("main_reads", lambda _: True)(arguments):
             with clean_up_on_signals():
-                functions["main"](arguments)
+                show_result(functions["main"](arguments))
             return 0
         # Hydra takes these flags only in front of settings.
         flags = [argument for argument in arguments if argument in ("-m", "--multirun")]

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -111,6 +112,24 @@ def refused(monkeypatch, capsys) -> Callable[..., UserError]:
         error = errors.users_error(seen[-1])
         assert error is not None
         return error
+
+    return type_in
+
+
+@pytest.fixture
+def result_of(monkeypatch) -> Callable[..., Any]:
+    """Type a command that must succeed: gives what its verb hands back, which is printed as ever."""
+    from lra import cli
+    from lra.terminal import result
+
+    show, seen = result.show_result, []
+    monkeypatch.setattr(result, "show_result", lambda made: seen.append(made) or show(made))
+
+    def type_in(*words: str) -> Any:
+        seen.clear()
+        assert cli.main(words) == 0
+        (made,) = seen
+        return made
 
     return type_in
 

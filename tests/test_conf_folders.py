@@ -52,12 +52,11 @@ def test_a_file_that_changes_within_a_process_is_composed_anew(own):
 
 
 @pytest.mark.slow
-def test_a_run_trains_is_shown_is_evaluated_and_compared(own, capsys):
+def test_a_run_trains_is_shown_is_evaluated_and_compared(own, capsys, result_of):
     assert main(["train", "attention=mine", *SHORT]) == 0
     (run,) = (path.parent for path in Path("runs").rglob("result.json"))
     assert run.parts[3] == "mine"
-    assert main(["evaluate", f"run={run}"]) == 0
-    assert "the same as recorded" in capsys.readouterr().out
+    assert result_of("evaluate", f"run={run}").is_as_recorded
     assert main(["show", "model", "task=listops", "attention=mine", "size=tiny"]) == 0
     assert main(["bench", "step", "attention=mine", *SHORT, "steps=1", "dev_batches=1"]) == 0
     assert main(["table", "size=tiny", "run_group=default"]) == 0

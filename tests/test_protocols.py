@@ -34,16 +34,14 @@ def mine(tmp_path):
 
 
 @pytest.mark.slow
-def test_a_renamed_copy_trains_to_the_same_numbers_and_is_evaluated(home, mine, capsys):
+def test_a_renamed_copy_trains_to_the_same_numbers_and_is_evaluated(home, mine, result_of):
     assert main([*TRAIN, "protocol=paper"]) == 0
     assert main([*TRAIN, "protocol=mine", "--config-dir", str(mine)]) == 0
     records = {path: json.loads(path.read_text()) for path in home.rglob("result.json")}
     outcomes = {record["identity"]["protocol"]: record["outcome"] for record in records.values()}
     assert outcomes["mine"] == outcomes["paper"]
     (run,) = [path.parent for path, record in records.items() if record["identity"]["protocol"] == "mine"]
-    capsys.readouterr()
-    assert main(["evaluate", f"run={run}", "--config-dir", str(mine)]) == 0
-    assert "the same as recorded" in capsys.readouterr().out
+    assert result_of("evaluate", f"run={run}", "--config-dir", str(mine)).is_as_recorded
 
 
 @pytest.mark.slow

@@ -12,13 +12,19 @@ is the best one by dev accuracy. The command prints the test accuracy, and wheth
 record is not changed. The machine is that of the training, but for trainer=, trainer.threads= and trainer.precision=.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from omegaconf import DictConfig, OmegaConf
 
 from lra.base.printed_commands import command, key_of, override, shell_word, typed_command
 from lra.settings.override_values import read_override, values_of
 from lra.types import UserError
+
+if TYPE_CHECKING:
+    from lra.verbs.evaluate_run import Evaluation
 
 OF_TRAINER = ("accelerator", "precision", "threads")  # options of the trainer that a test has too
 ACCELERATORS = ("cpu", "gpu")  # choices of `trainer=` that are nothing but one of these
@@ -48,7 +54,7 @@ def _of_this_command(argument: str) -> str:
     raise UserError(line, kind="no_effect", key=key_of(argument), right=right)
 
 
-def run(cfg: DictConfig) -> None:
+def run(cfg: DictConfig) -> Evaluation:
     """Test the run that `cfg.run` and `cfg.seed` name."""
     if OmegaConf.select(cfg, "run") is None:
         right = [command("evaluate", "run=a1b9200f", "seed=0"), command("show runs")]
@@ -56,4 +62,4 @@ def run(cfg: DictConfig) -> None:
         raise UserError(line, kind="missing_option", key="run", right=right)
     from lra.verbs.evaluate_run import evaluate_run  # torch: a mistyped word is told at once
 
-    evaluate_run(cfg, {key: cfg[key] for key in OF_TRAINER if cfg[key] is not None})
+    return evaluate_run(cfg, {key: cfg[key] for key in OF_TRAINER if cfg[key] is not None})

@@ -1,10 +1,12 @@
 """The test of a trained run that `lra evaluate` prints."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 import torch
 from omegaconf import DictConfig, OmegaConf
+from rich.console import Console
 from torch import Tensor
 
 from lra.base.text import visible
@@ -21,7 +23,37 @@ from lra.types import UserError
 from lra.verbs.train_summary import print_predictions
 
 
-def evaluate_run(cfg: DictConfig, trainer: Mapping[str, object]) -> None:
+@dataclass(frozen=True, kw_only=True)
+class Evaluation:
+    """The test of a trained run: its accuracy, a fraction in [0, 1], and the recorded one; None without a record."""
+
+    run: Run
+    accuracy: float
+    examples: int
+    recorded: float | None
+
+    @property
+    def is_as_recorded(self) -> bool:
+        """Whether the accuracy is the recorded one, to the last digit."""
+        return self.accuracy == self.recorded
+
+    def show(self, console: Console) -> None:
+        """Print the accuracy beside the recorded one.
+
+        Raises:
+            UserError: when the run has another accuracy.
+        """
+        console.print(f"test accuracy {self.accuracy:.4%} over {self.examples:,} examples")
+        if self.recorded is None:
+            console.print("the run has no result yet to compare with")
+        elif self.is_as_recorded:
+            console.print("the same as recorded, to the last digit")
+        else:
+            line = f"the recorded accuracy is {self.recorded:.4%}: other data, machine or code since?"
+            raise UserError(line, kind="other_accuracy", key=str(self.run.folder), value=self.accuracy)
+
+
+def evaluate_run(cfg: DictConfig, trainer: Mapping[str, object]) -> Evaluation:
     """Test the run that `cfg.run` and `cfg.seed` name, and compare its accuracy with the recorded one.
 
     Args:
@@ -29,7 +61,7 @@ def evaluate_run(cfg: DictConfig, trainer: Mapping[str, object]) -> None:
         trainer: options of the trainer that differ from those of the training.
 
     Raises:
-        UserError: when there is no such run, or it has another accuracy.
+        UserError: when there is no such run.
     """
     console = make_console()
     run = Run.find(str(cfg.run), runs=Path(cfg.paths.runs), seed=OmegaConf.select(cfg, "seed"))
@@ -45,17 +77,14 @@ def evaluate_run(cfg: DictConfig, trainer: Mapping[str, object]) -> None:
         trained.trainer.update(trainer)
         check_config(trained, None)
     correct = _correct(trained, run)
-    accuracy = correct.float().mean().item()
-    console.print(f"test accuracy {accuracy:.4%} over {len(correct):,} examples")
     print_predictions(console, trained, run, cfg.predictions)
     record = run.record
-    if record is None:
-        console.print("the run has no result yet to compare with")
-    elif record.test_accuracy == accuracy:
-        console.print("the same as recorded, to the last digit")
-    else:
-        line = f"the recorded accuracy is {record.test_accuracy:.4%}: other data, machine or code since?"
-        raise UserError(line)
+    return Evaluation(
+        run=run,
+        accuracy=correct.float().mean().item(),
+        examples=len(correct),
+        recorded=None if record is None else record.test_accuracy,
+    )
 
 
 def _correct(trained: DictConfig, run: Run) -> Tensor:

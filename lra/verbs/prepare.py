@@ -22,7 +22,11 @@
 The store goes under $LRA_DATA_DIR (lra doctor names the folder). An existing store is kept unless force=true.
 """
 
+from dataclasses import dataclass
+from pathlib import Path
+
 from omegaconf import DictConfig
+from rich.console import Console
 
 from data_prep.download import MISSING
 from data_prep.forms import FORMS, missing_data
@@ -35,13 +39,30 @@ from lra.terminal.console import make_console
 from lra.types import UserError
 
 
-def run(cfg: DictConfig) -> None:
+@dataclass(frozen=True, kw_only=True)
+class Prepared:
+    """A task's store: whether it was made now, and whether it was there and each array was compared with its hash."""
+
+    folder: Path
+    made: bool = False
+    checked: bool = False
+
+    def show(self, console: Console) -> None:
+        """Print what the store holds, or that nothing in it has changed."""
+        if self.checked:
+            console.print(f"every array is what it was when it was made: {self.folder}")
+            return
+        if not self.made:
+            console.print("prepared already; force=true makes it again")
+        print_store(console, self.folder)
+
+
+def run(cfg: DictConfig) -> Prepared:
     """Make the store, or check the existing one; where its data is missing, say in five lines where it can be had."""
-    console = make_console()
+    console, folder = make_console(), store_dir(cfg)
     if cfg.check:
-        verify_store(store_dir(cfg))
-        console.print(f"every array is what it was when it was made: {store_dir(cfg)}")
-        return
+        verify_store(folder)
+        return Prepared(folder=folder, checked=True)
     try:
         made = ensure_store(cfg, console, force=cfg.force)
     except UserError as error:
@@ -50,6 +71,5 @@ def run(cfg: DictConfig) -> None:
                 console.print(line, soft_wrap=True, highlight=False)
         raise
     if not made:
-        remove_leftovers(store_dir(cfg))
-        console.print("prepared already; force=true makes it again")
-    print_store(console, store_dir(cfg))
+        remove_leftovers(folder)
+    return Prepared(folder=folder, made=made)

@@ -53,7 +53,7 @@ def test_a_batch_that_does_not_fit_is_the_same_cell_in_parts(home, tmp_path, mon
 
 
 @pytest.mark.slow
-def test_a_resumed_run_keeps_its_parts(little_memory, tmp_path, monkeypatch, capsys):
+def test_a_resumed_run_keeps_its_parts(little_memory, tmp_path, monkeypatch, capsys, result_of):
     _, through, _, _ = train(tmp_path / "through", monkeypatch, AUTO)
     monkeypatch.setenv("LRA_RUNS_DIR", str(tmp_path / "resumed"))
     assert main([*RUN, AUTO, "trainer.max_steps=3"]) == 0
@@ -65,8 +65,7 @@ def test_a_resumed_run_keeps_its_parts(little_memory, tmp_path, monkeypatch, cap
     assert "begun again" not in capsys.readouterr().out
     assert record["cost"]["batch_parts"] == 4
     assert all(weights[name].equal(through[name]) for name in weights)
-    assert main(["evaluate", f"run={folder}"]) == 0
-    assert "the same as recorded" in capsys.readouterr().out
+    assert result_of("evaluate", f"run={folder}").is_as_recorded
 
 
 @pytest.mark.slow

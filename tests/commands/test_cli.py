@@ -99,7 +99,7 @@ def test_max_steps_stops_early_without_a_result_and_the_run_goes_on_later(home, 
 
 
 @pytest.mark.slow
-def test_training_and_evaluating_need_neither_tfds_nor_wandb_and_another_process_evaluates_the_same(home, capsys):
+def test_training_and_evaluating_need_neither_tfds_nor_wandb_and_another_process_evaluates_the_same(home, result_of):
     code = (
         "import sys\n"
         "for name in ('wandb', 'tensorflow_datasets', 'array_record'):\n    sys.modules[name] = None\n"
@@ -115,20 +115,14 @@ def test_training_and_evaluating_need_neither_tfds_nor_wandb_and_another_process
     done = subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "the same as recorded" in done.stdout
-    code, out, err = run(capsys, "evaluate", f"run={results(home)[0].parent}")
-    assert code == 0, err
-    assert "the same as recorded, to the last digit" in out
+    assert result_of("evaluate", f"run={results(home)[0].parent}").is_as_recorded
 
 
 @pytest.mark.slow
-def test_prepare_says_at_once_that_it_is_done_and_checks(home, capsys):
-    code, out, _ = run(capsys, "prepare", "task=listops", "size=tiny")
-    assert code == 0
-    assert "prepared already" in out
-    assert "256 examples" in out
-    code, out, _ = run(capsys, "prepare", "task=listops", "size=tiny", "check=true")
-    assert code == 0
-    assert "every array" in out
+def test_prepare_says_at_once_that_it_is_done_and_checks(home, result_of, capsys):
+    assert not result_of("prepare", "task=listops", "size=tiny").made
+    assert "256 examples" in capsys.readouterr().out
+    assert result_of("prepare", "task=listops", "size=tiny", "check=true").checked
 
 
 @pytest.mark.slow

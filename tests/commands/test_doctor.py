@@ -6,7 +6,6 @@ import pytest
 
 from data_prep.forms import DOWNLOADED, FORMS, GENERATED
 from lra import from_config
-from lra.cli import main
 from lra.settings.compose import load_config
 
 
@@ -20,28 +19,29 @@ def place(tmp_path, monkeypatch):
     return tmp_path / "data"
 
 
-def lines_of(capsys, *words: str) -> dict[str, str]:
-    """The line of each fact about a task's data, by what it is about, such as `forms of text`."""
-    capsys.readouterr()
-    assert main(["doctor", *words]) == 0
-    lines = [
-        line for line in capsys.readouterr().out.splitlines() if line[7:].strip().startswith(("forms", "prepared"))
-    ]
-    return {line[7:30].strip(): line for line in lines}
+@pytest.fixture
+def facts_of(result_of):
+    """Each fact about a task's data, by what it is about, such as `forms of text`."""
+
+    def read(*words: str):
+        facts = result_of("doctor", *words).facts
+        return {fact.what: fact for fact in facts if fact.what.startswith(("forms", "prepared"))}
+
+    return read
 
 
-def test_data_that_is_nowhere_is_missing_with_how_it_can_be_had(place, capsys):
-    lines = lines_of(capsys)
-    assert set(lines) == {f"forms of {task}" for task in FORMS}
+def test_data_that_is_nowhere_is_missing_with_how_it_can_be_had(place, facts_of):
+    facts = facts_of()
+    assert set(facts) == {f"forms of {task}" for task in FORMS}
     for task in FORMS:
-        line = lines[f"forms of {task}"]
-        assert line.split()[0] == "missing"
-        assert f"lra prepare task={task}" in line
-        assert ("generated" in line) == (task in GENERATED)
-        assert ("download" in line) == (task in DOWNLOADED)
+        fact = facts[f"forms of {task}"]
+        assert fact.state == "missing"
+        assert f"lra prepare task={task}" in fact.text
+        assert ("generated" in fact.text) == (task in GENERATED)
+        assert ("download" in fact.text) == (task in DOWNLOADED)
         is_brought = task not in GENERATED and task not in DOWNLOADED
-        assert (f"lra prepare task={task} source=" in line) == is_brought
-    assert DOWNLOADED["text"].name in lines["forms of text"]
+        assert (f"lra prepare task={task} source=" in fact.text) == is_brought
+    assert DOWNLOADED["text"].name in facts["forms of text"].text
 
 
 @pytest.mark.parametrize("task", FORMS)
@@ -61,27 +61,26 @@ def test_what_is_said_of_a_task_is_what_its_source_does(task, monkeypatch):
     assert asked == {"archive": DOWNLOADED.get(task), "generates": task in GENERATED}
 
 
-def test_of_data_that_lies_here_the_command_prepares_it(place, capsys):
+def test_of_data_that_lies_here_the_command_prepares_it(place, facts_of):
     (place / "sources").mkdir(parents=True)
     (place / "sources/lra_release.gz").touch()
-    lines = lines_of(capsys, "task=retrieval")
-    assert lines["forms of retrieval"].startswith("ok ")
-    assert lines["prepared retrieval"].startswith("missing ")
-    assert lines["prepared retrieval"].endswith("type: lra prepare task=retrieval")
+    facts = facts_of("task=retrieval")
+    assert facts["forms of retrieval"].state == "ok"
+    assert facts["prepared retrieval"].state == "missing"
+    assert facts["prepared retrieval"].text.endswith("type: lra prepare task=retrieval")
 
 
-def test_prepared_data_is_not_missing_at_its_size(home, capsys):
-    lines = lines_of(capsys, "task=listops", "size=tiny")
-    assert {line.split()[0] for line in lines.values()} == {"ok"}
-    lines = lines_of(capsys, "task=listops")
-    assert lines["forms of listops"].startswith("missing "), "of size=full nothing is there"
-    assert "size=tiny" in lines["prepared listops"]
+def test_prepared_data_is_not_missing_at_its_size(home, facts_of):
+    assert {fact.state for fact in facts_of("task=listops", "size=tiny").values()} == {"ok"}
+    facts = facts_of("task=listops")
+    assert facts["forms of listops"].state == "missing", "of size=full nothing is there"
+    assert "size=tiny" in facts["prepared listops"].text
 
 
-def test_the_facts_are_of_the_tasks_that_were_typed(place, capsys):
-    assert set(lines_of(capsys, "task=text,image", "size=short")) == {"forms of text", "forms of image"}
-    line = lines_of(capsys, "task=text", "size=short", f"paths.data={place}/it is")["forms of text"]
-    assert line.endswith(f"lra prepare task=text size=short 'paths.data={place}/it is'")
+def test_the_facts_are_of_the_tasks_that_were_typed(place, facts_of):
+    assert set(facts_of("task=text,image", "size=short")) == {"forms of text", "forms of image"}
+    fact = facts_of("task=text", "size=short", f"paths.data={place}/it is")["forms of text"]
+    assert fact.text.endswith(f"lra prepare task=text size=short 'paths.data={place}/it is'")
 
 
 @pytest.mark.parametrize(

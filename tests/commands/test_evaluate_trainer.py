@@ -18,13 +18,12 @@ def run(home):
 
 
 @pytest.mark.slow
-def test_the_machine_is_the_one_that_was_typed(run, monkeypatch, capsys, refused):
+def test_the_machine_is_the_one_that_was_typed(run, monkeypatch, result_of, refused):
     threads: list[int] = []
     monkeypatch.setattr(torch, "set_num_threads", threads.append)
     for words, set_to in (([], [1]), (["trainer.threads=2"], [2]), (["+trainer.threads=2", "trainer=cpu"], [2])):
         threads.clear()
-        assert main(["evaluate", f"run={run}", *words]) == 0
-        assert "the same as recorded" in capsys.readouterr().out
+        assert result_of("evaluate", f"run={run}", *words).is_as_recorded
         assert threads[:1] == set_to
     error = refused("evaluate", f"run={run}", "trainer.accelerator=gpu")
     assert error.kind == "no_gpu"

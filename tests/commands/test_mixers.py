@@ -38,7 +38,7 @@ def compared(home):
 
 
 @pytest.mark.slow
-def test_mixers_are_rows_of_every_table_and_evaluated_to_the_last_digit(compared, capsys):
+def test_mixers_are_rows_of_every_table_and_evaluated_to_the_last_digit(compared, capsys, result_of):
     capsys.readouterr()
     assert main(["compare", "show", "size=tiny", "attention=nystrom", "mixer=s4d,gated", "format=csv"]) == 0
     lines = capsys.readouterr().out.splitlines()
@@ -49,8 +49,8 @@ def test_mixers_are_rows_of_every_table_and_evaluated_to_the_last_digit(compared
         settings = json.loads(records[name].read_text())["settings"]
         assert settings["mixer"]["name"] == name
         assert "attention" not in settings
-        assert main(["evaluate", f"run={records[name].parent}"]) == 0
-        assert "the same as recorded" in capsys.readouterr().out
+        assert result_of("evaluate", f"run={records[name].parent}").is_as_recorded
+    capsys.readouterr()
     assert main(["compare", "show", "size=tiny", "mixer=s4d", "format=csv"]) == 0
     shown = capsys.readouterr().out
     assert "s4d" in shown

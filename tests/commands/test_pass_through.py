@@ -93,15 +93,14 @@ def test_another_schedule_by_config_alone(home):
 
 
 @pytest.mark.slow
-def test_early_stopping_ends_a_run_that_has_a_result(home, capsys):
+def test_early_stopping_ends_a_run_that_has_a_result(home, capsys, result_of):
     """With a rate of nearly 0 no dev pass is better than the first, so the second ends the run."""
     words = ["recipe.steps=40", "recipe.optimizer.lr=1e-30", "callbacks=early_stopping"]
     folder = train(*words, "callbacks.early_stopping.patience=1")
     outcome = record(folder)["outcome"]
     assert (outcome["stopped_step"], outcome["best_step"], outcome["steps"]) == (4, 2, 40)
     assert outcome["dev_curve"]["step"] == [2, 4]
-    assert main(["evaluate", f"run={folder}"]) == 0
-    assert "the same as recorded" in capsys.readouterr().out
+    assert result_of("evaluate", f"run={folder}").is_as_recorded
     assert main(["show", "runs", "run_group=default"]) == 0
     assert "ended at step 4 of 40" in " ".join(capsys.readouterr().out.split())
     assert main(["table", "show", "run_group=default", "size=tiny", "notes=all"]) == 0

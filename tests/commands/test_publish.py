@@ -28,25 +28,24 @@ def run(capsys, *words):
     return code, *capsys.readouterr()
 
 
-def test_import_copies_runs_checks_them_and_is_repeatable(home, other, capsys):
+def test_import_copies_runs_checks_them_and_is_repeatable(home, other, result_of, capsys):
     (other / "table/broken").mkdir()
     (other / "table/broken/result.json").write_text("{")
-    code, out, _ = run(capsys, "import", str(other))
-    assert code == 0
-    assert "2 runs imported, 0 were here, 1 left out" in out
-    assert "left out" in out
+    first, again = (result_of("import", str(other)) for _ in range(2))
+    assert (first.copied, first.were_here, first.left_out, len(first.problems)) == (2, 0, 1, 1)
+    assert (again.copied, again.were_here) == (0, 2)
     assert len(list(home.rglob("seed?/metrics.csv"))) == 2
-    assert "0 runs imported, 2 were here" in run(capsys, "import", str(other))[1]
     assert "37.00 ± 0.00 (2)" in run(capsys, "table", "show")[1]
 
 
-def test_one_cell_in_two_run_groups_is_two_runs(home, other, capsys):
+def test_one_cell_in_two_run_groups_is_two_runs(home, other, result_of):
     alike = make_record(seed=0)
     alike["identity"]["run_group"] = "compare"
     alike["provenance"]["finished_at"] = "2030-01-01T00:00:00+00:00"
     lay(other / "compare/listops/nystrom/x/seed0", alike)
-    assert "3 runs imported, 0 were here, 0 left out" in run(capsys, "import", str(other))[1]
-    assert "2 runs imported, 0 were here, 1 left out" in run(capsys, "import", str(other), "into=both")[1]
+    apart, together = result_of("import", str(other)), result_of("import", str(other), "into=both")
+    assert (apart.copied, apart.left_out) == (3, 0)
+    assert (together.copied, together.left_out) == (2, 1)
 
 
 def test_import_keeps_what_is_here_when_the_results_differ(home, other, capsys):
@@ -64,14 +63,14 @@ def test_a_record_may_not_choose_a_place_on_the_disk(home, other, refused):
     assert "group=../../elsewhere " in str(refused("import", str(other / "evil")))
 
 
-def test_publish_appends_what_is_new_and_the_file_can_be_imported(home, other, capsys):
+def test_publish_appends_what_is_new_and_the_file_can_be_imported(home, other, result_of, capsys):
     run(capsys, "import", str(other))
-    assert "2 records appended" in run(capsys, "publish", "run_group=table", "name=listops")[1]
-    assert "0 records appended, 2 were there" in run(capsys, "publish", "run_group=table", "name=listops")[1]
+    counts = [result_of("publish", "run_group=table", "name=listops") for _ in range(2)]
+    assert [(each.appended, each.were_there) for each in counts] == [(2, 0), (0, 2)]
     published = home / "published/listops.jsonl"
     assert len(published.read_text().splitlines()) == 2
     assert "37.00 ± 0.00 (2)" in run(capsys, "table", "show", "run_group=published")[1]
-    assert "2 runs imported" in run(capsys, "import", str(published), "into=again")[1]
+    assert result_of("import", str(published), "into=again").copied == 2
 
 
 def test_a_file_that_is_no_text_is_not_appended_to(home, other, capsys, refused):

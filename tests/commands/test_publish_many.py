@@ -55,12 +55,13 @@ def test_eight_at_once_append_eight_records(tmp_path):
     assert sorted(seeds) == list(range(8))
 
 
-def test_a_last_line_without_an_end_is_not_run_into(home, tmp_path, capsys):
+def test_a_last_line_without_an_end_is_not_run_into(home, result_of):
     lay(home / "table/a/seed1", make_record(seed=1))
     target = home / "published/x.jsonl"
     target.parent.mkdir()
     target.write_text(json.dumps(make_record(seed=0)))
-    assert "1 records appended, 0 were there" in run(capsys, "publish", "run_group=table", "name=x")[1]
+    published = result_of("publish", "run_group=table", "name=x")
+    assert (published.appended, published.were_there) == (1, 0)
     assert [json.loads(line)["identity"]["seed"] for line in target.read_text().splitlines()] == [0, 1]
 
 
@@ -113,24 +114,23 @@ def test_a_run_that_was_begun_here_is_never_mixed(home, capsys, other, file):
     assert [path.name for path in folder.iterdir() if not path.name.endswith("lock")] == [file]
 
 
-def test_a_run_group_in_a_folder_is_imported_into_that_folder(home, tmp_path, capsys):
+def test_a_run_group_in_a_folder_is_imported_into_that_folder(home, tmp_path, result_of):
     record = make_record(seed=8)
     record["identity"]["run_group"] = "mine/first"
     lay(tmp_path / "other/run", record)
-    assert "1 runs imported" in run(capsys, "import", str(tmp_path / "other"))[1]
+    assert result_of("import", str(tmp_path / "other")).copied == 1
     assert list((home / "mine/first").rglob("result.json"))
 
 
-def test_what_is_left_out_does_not_stop_the_others(home, tmp_path, capsys, other):
+def test_what_is_left_out_does_not_stop_the_others(home, tmp_path, result_of, other):
     record = make_record(seed=7)
     record["identity"]["run_group"] = "../../elsewhere"
     lay(tmp_path / "other/evil", record)
-    code, out, _ = run(capsys, "import", str(tmp_path / "other"))
-    assert code == 0
-    assert "1 runs imported, 0 were here, 1 left out" in out
-    assert "its group=../../elsewhere is no name for a file or a folder" in out
+    imported = result_of("import", str(tmp_path / "other"))
+    assert (imported.copied, imported.were_here, imported.left_out) == (1, 0, 1)
+    assert "../../elsewhere" in imported.problems[0]
 
 
-def test_a_stray_word_of_quotes_and_backslashes_is_a_path(home, tmp_path, capsys):
+def test_a_stray_word_of_quotes_and_backslashes_is_a_path(home, tmp_path, result_of):
     lay(tmp_path / "it's\\", make_record())
-    assert "1 runs imported" in run(capsys, "import", str(tmp_path / "it's\\"))[1]
+    assert result_of("import", str(tmp_path / "it's\\")).copied == 1

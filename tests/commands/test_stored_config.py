@@ -160,11 +160,9 @@ def test_a_file_that_is_no_configuration_gets_one_line(foreign, text):
     assert "\n" not in str(caught.value)
 
 
-def test_a_legitimate_run_is_evaluated_also_elsewhere(foreign, capsys):
+def test_a_legitimate_run_is_evaluated_also_elsewhere(foreign, result_of):
     folder, _ = foreign
-    code, out, err = run(capsys, "evaluate", f"run={folder}")
-    assert code == 0, err
-    assert "the same as recorded, to the last digit" in out
+    assert result_of("evaluate", f"run={folder}").is_as_recorded
 
 
 @pytest.mark.slow

@@ -172,12 +172,11 @@ def first(rng, count, *, length, training, values: int):
 
 
 @pytest.mark.slow
-def test_a_run_on_a_probe_is_tested_again_on_the_data_of_its_settings(data, capsys):
+def test_a_run_on_a_probe_is_tested_again_on_the_data_of_its_settings(data, result_of):
     settings = ("task=recall", "size=tiny", "task.sizes.tiny.pairs=4", "attention=average", "logger=csv")
     assert main(["train", *settings, "recipe.steps=2", "recipe.eval_every=2"]) == 0
     (folder,) = (data.parents[1] / "runs").rglob("seed0")
-    assert main(["evaluate", f"run={folder}"]) == 0
-    assert "the same as recorded" in capsys.readouterr().out
+    assert result_of("evaluate", f"run={folder}").is_as_recorded
 
 
 @pytest.mark.slow

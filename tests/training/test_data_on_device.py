@@ -35,11 +35,10 @@ def test_a_run_may_go_on_with_its_data_elsewhere(home, tmp_path, monkeypatch, co
 
 
 @pytest.mark.slow
-def test_a_run_with_its_data_there_is_tested_again_without_a_copy(home, capsys, copies):
+def test_a_run_with_its_data_there_is_tested_again_without_a_copy(home, result_of, copies):
     assert main([*RUN, THERE]) == 0
     (record,) = home.rglob("result.json")
-    assert main(["evaluate", f"run={record.parent}"]) == 0
-    assert "the same as recorded, to the last digit" in capsys.readouterr().out
+    assert result_of("evaluate", f"run={record.parent}").is_as_recorded
     assert len(copies) == 1, "that of the training"
 
 

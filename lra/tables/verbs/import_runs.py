@@ -11,9 +11,11 @@ checkpoints for resuming are not.
 """
 
 import shutil
+from dataclasses import dataclass
 from pathlib import Path
 
 from omegaconf import DictConfig
+from rich.console import Console
 
 from lra.base.files import checked_name
 from lra.base.printed_commands import command, quoted_for_hydra
@@ -22,7 +24,6 @@ from lra.run import RUNNER, TRAINING, Run, RunLockedError
 from lra.runs.collection import collect, describe
 from lra.runs.files import BEST, CONFIG, CURVE, DATA, LAST, METRICS, RESULT, WANDB_ID, run_folder
 from lra.runs.schema import Identity, Record
-from lra.terminal.console import make_console
 from lra.types import UserError
 
 IMPORTED_FILES = (CONFIG, DATA, METRICS, CURVE, WANDB_ID, BEST)
@@ -36,7 +37,25 @@ def to_overrides(arguments: list[str]) -> list[str]:
     return arguments
 
 
-def run(cfg: DictConfig) -> None:
+@dataclass(frozen=True, kw_only=True)
+class Imported:
+    """How many runs were copied into the folder `runs`, and were there before, and what was left out, with reasons."""
+
+    runs: Path
+    copied: int
+    were_here: int
+    left_out: int
+    problems: list[str]
+
+    def show(self, console: Console) -> None:
+        """Print the problems and the counts."""
+        for problem in self.problems:
+            console.print(problem)
+        counts = f"{self.copied} runs imported, {self.were_here} were here, {self.left_out} left out"
+        console.print(visible(f"{counts}: {self.runs}"))
+
+
+def run(cfg: DictConfig) -> Imported:
     """Copy the runs that this machine does not have."""
     if cfg["from"] is None:
         right = command("import", "/mnt/other/runs")
@@ -46,7 +65,7 @@ def run(cfg: DictConfig) -> None:
         line = f"{path} is not there; type the folder of runs, or the .jsonl file, to import"
         raise UserError(line, kind="missing_file", key="from", value=str(path))
     into = None if cfg.into is None else checked_name(cfg.into, "into=", example="table", nested=True)
-    collection, console = collect(path, separate_run_groups=into is None), make_console()
+    collection = collect(path, separate_run_groups=into is None)
     copied: list[bool] = []  # of each run that is here now
     for record, source in zip(collection.records, collection.sources, strict=True):
         try:
@@ -58,10 +77,13 @@ def run(cfg: DictConfig) -> None:
         first, *others = collection.problems or ["no record of a run is there"]
         more = f" (and {len(others)} more)" if others else ""
         raise UserError(f"nothing is imported from {path}; {first}{more}", kind="no_records", key=str(path))
-    for problem in collection.problems:
-        console.print(problem)
-    counts = f"{copied.count(True)} runs imported, {copied.count(False)} were here, {collection.left_out} left out"
-    console.print(visible(f"{counts}: {cfg.paths.runs}"))
+    return Imported(
+        runs=Path(cfg.paths.runs),
+        copied=copied.count(True),
+        were_here=copied.count(False),
+        left_out=collection.left_out,
+        problems=collection.problems,
+    )
 
 
 def _run(runs: Path, record: Record, into: str | None) -> Run:

@@ -10,9 +10,11 @@ again. Records of runs with uncommitted changes (commit …-dirty) need dirty=tr
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from omegaconf import DictConfig, OmegaConf
+from rich.console import Console
 
 from lra.base.files import checked_name
 from lra.base.printed_commands import command, override, typed_command
@@ -22,7 +24,7 @@ from lra.runs.collection import Collection, append_new, collect, describe
 from lra.runs.groups import PUBLISHED, PUBLISHED_FOLDER
 from lra.runs.schema import Record
 from lra.settings.group_to_read import folder_of_runs, no_records, typed_text, with_group_found
-from lra.terminal.console import check_writable, make_console
+from lra.terminal.console import check_writable
 from lra.types import UserError
 
 
@@ -32,7 +34,23 @@ def to_overrides(arguments: Sequence[str]) -> list[str]:
     return [*with_group_found(arguments), *target]
 
 
-def run(cfg: DictConfig) -> None:
+@dataclass(frozen=True, kw_only=True)
+class Published:
+    """How many records were appended to a file, and how many it had; `problems` has a line for each broken one."""
+
+    path: Path
+    appended: int
+    were_there: int
+    problems: list[str]
+
+    def show(self, console: Console) -> None:
+        """Print the problems and the counts."""
+        for problem in self.problems:
+            console.print(problem)
+        console.print(visible(f"{self.appended} records appended, {self.were_there} were there: {self.path}"))
+
+
+def run(cfg: DictConfig) -> Published:
     """Append the records that the file does not have."""
     if cfg.name is None or (cfg.run is None) == (cfg.run_group is None):
         group, one = "run_group=table", "run=a1b9200f"
@@ -50,9 +68,6 @@ def run(cfg: DictConfig) -> None:
     if not collection.records:
         line = "; ".join([f"no record is below {path}", *collection.problems])
         raise UserError(line, kind="no_records", key=str(path))
-    console = make_console()
-    for problem in collection.problems:
-        console.print(problem)
 
     def _choose(there: list[Record]) -> list[Record]:
         new = [record for record in collection.records if record not in there]
@@ -66,5 +81,5 @@ def run(cfg: DictConfig) -> None:
         return new
 
     count = append_new(target, _choose)
-    line = f"{count} records appended, {len(collection.records) - count} were there: {target}"
-    console.print(visible(line))
+    were_there = len(collection.records) - count
+    return Published(path=target, appended=count, were_there=were_there, problems=collection.problems)

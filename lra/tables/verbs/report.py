@@ -13,9 +13,11 @@ no network, has a light and a dark style, also for phones, and prints in landsca
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from omegaconf import DictConfig
+from rich.console import Console
 
 from lra.base.option_types import check_choice
 from lra.base.printed_commands import override, shell_word
@@ -36,7 +38,18 @@ def to_overrides(arguments: Sequence[str]) -> list[str]:
     return with_group_found(arguments)
 
 
-def run(cfg: DictConfig) -> None:
+@dataclass(frozen=True)
+class Report:
+    """The page that was written."""
+
+    path: Path
+
+    def show(self, console: Console) -> None:
+        """Print where it is, and its size."""
+        console.print(f"{visible(str(self.path))}  {size_text(self.path.stat().st_size)}")
+
+
+def run(cfg: DictConfig) -> Report:
     """Write the page."""
     check_choice("reference", cfg.reference, REFERENCES)
     runs = Path(cfg.paths.runs)
@@ -60,7 +73,7 @@ def run(cfg: DictConfig) -> None:
             samples=samples,
             advance=advance,
         )
-    console.print(f"{visible(str(path))}  {size_text(path.stat().st_size)}")
+    return Report(path)
 
 
 def _page_path(out: str | None, group: Path) -> Path:

@@ -14,10 +14,12 @@ import os
 import platform
 import shutil
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, NamedTuple
 
 from omegaconf import DictConfig
+from rich.console import Console
 from rich.text import Text
 
 from lra.base.paths import conf_dirs, conf_names, source_dirs
@@ -41,7 +43,6 @@ from lra.settings.override_values import read_override, values_of
 from lra.settings.overrides import check_overrides
 from lra.settings.unknown_option import nearest
 from lra.settings.wandb_mode import wandb_mode
-from lra.terminal.console import make_console
 from lra.training.wandb_server import server_problem
 from lra.types import UserError
 
@@ -64,14 +65,27 @@ class Fact(NamedTuple):
     text: str
 
 
+@dataclass(frozen=True)
+class Facts:
+    """What is installed, used and missing."""
+
+    facts: list[Fact]
+
+    def show(self, console: Console) -> None:
+        """Print a line for each fact; that of a problem says what to do."""
+        for fact in self.facts:
+            state = (f"{fact.state:<7}", COLOURS[fact.state])
+            console.print(Text.assemble(state, visible(f" {fact.what:<22} {fact.text}")))
+
+
 def main_reads(arguments: Sequence[str]) -> bool:
     """Tell whether these arguments ask for the data of some tasks."""
     has_flags = any(argument.startswith("-") for argument in arguments)
     return not has_flags and any(key_of(argument) in OF_DATA for argument in arguments)
 
 
-def main(arguments: Sequence[str]) -> None:
-    """Print the facts on the data of the tasks that were typed, or of all at the size that was typed."""
+def main(arguments: Sequence[str]) -> Facts:
+    """Collect the facts on the data of the tasks that were typed, or of all at the size that was typed."""
     others = [argument for argument in arguments if key_of(argument) not in OF_DATA]
     cfg = load_config("doctor", check_overrides("doctor", others, sweep=False))
     check_config(cfg, "doctor")
@@ -81,7 +95,7 @@ def main(arguments: Sequence[str]) -> None:
         line = f"size={size},{','.join(more)} names several; type a command for each: {', '.join(right)}"
         raise UserError(line, kind="several_values", key="size", right=right)
     data = Path(cfg.paths.data)
-    _print([*_data_folders(data), *_data_of(tasks or _whose_data_is_asked_for(data), size, data)])
+    return Facts([*_data_folders(data), *_data_of(tasks or _whose_data_is_asked_for(data), size, data)])
 
 
 def _chosen(group: str, arguments: Sequence[str]) -> list[str]:
@@ -96,16 +110,9 @@ def _chosen(group: str, arguments: Sequence[str]) -> list[str]:
     return chosen
 
 
-def run(cfg: DictConfig) -> None:
-    """Print one line per fact; the line of a problem says what to do."""
-    _print(_facts(Path(cfg.paths.data), Path(cfg.paths.runs)))
-
-
-def _print(facts: Iterator[Fact] | Sequence[Fact]) -> None:
-    console = make_console()
-    for fact in facts:
-        state = (f"{fact.state:<7}", COLOURS[fact.state])
-        console.print(Text.assemble(state, visible(f" {fact.what:<22} {fact.text}")))
+def run(cfg: DictConfig) -> Facts:
+    """Collect all facts."""
+    return Facts(list(_facts(Path(cfg.paths.data), Path(cfg.paths.runs))))
 
 
 def _facts(data: Path, runs: Path) -> Iterator[Fact]:

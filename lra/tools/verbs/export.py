@@ -13,11 +13,12 @@ import json
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
+from rich.console import Console
 
 from lra.base.files import making_folder
 from lra.base.paths import NO_OPTION_KEYS
@@ -30,7 +31,7 @@ from lra.runs.files import BEST
 from lra.runs.schema import MIXERS, TARGET, Record, is_ours
 from lra.settings.method import mixer_group, mixer_settings
 from lra.settings.plain_values import plain
-from lra.terminal.console import check_writable, make_console
+from lra.terminal.console import check_writable
 from lra.tools.interop.files import CONFIG_JSON, SAFETENSORS, write_tensors
 from lra.training.checkpoints import read_matching_weights
 from lra.types import UserError
@@ -64,7 +65,22 @@ logits = model(tokens, {mask})  # tokens [B, {sequences}, {length}] → logits [
 """
 
 
-def run(cfg: DictConfig) -> None:
+@dataclass(frozen=True, kw_only=True)
+class Exported:
+    """A new folder with a trained model; the test accuracy is a fraction in [0, 1]."""
+
+    folder: Path
+    accuracy: float
+
+    def show(self, console: Console) -> None:
+        """Print where the model is, and how to load it."""
+        size = size_text(sum(path.stat().st_size for path in self.folder.iterdir()))
+        console.print(f"exported {size}, test accuracy {self.accuracy:.2%}: {visible(str(self.folder))}")
+        load = f"lra.load_exported({json.dumps(str(self.folder), ensure_ascii=False)})"
+        console.print(visible(f"in Python: {load}"))
+
+
+def run(cfg: DictConfig) -> Exported:
     """Export the run that `cfg.run` and `cfg.seed` name to the new folder `cfg.to`."""
     if OmegaConf.select(cfg, "run") is None:
         right = command("export", "run=a1b9200f", "seed=0", "to=my-model")
@@ -84,10 +100,7 @@ def run(cfg: DictConfig) -> None:
         line += f" the command that began the run finishes it; how far it is says: {states}"
         raise UserError(line, kind="no_records", key=str(exported.folder), right=states)
     write_exported(exported, to, trained, record)
-    console = make_console()
-    size = size_text(sum(path.stat().st_size for path in to.iterdir()))
-    console.print(f"exported {size}, test accuracy {record.test_accuracy:.2%}: {visible(str(to))}")
-    console.print(visible(f"in Python: lra.load_exported({json.dumps(str(to), ensure_ascii=False)})"))
+    return Exported(folder=to, accuracy=record.test_accuracy)
 
 
 def _check_target(to: Path) -> None:

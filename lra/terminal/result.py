@@ -1,0 +1,25 @@
+"""What a verb hands back: what it has found or done, as values; the front door prints it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+from lra.terminal.console import make_console
+
+if TYPE_CHECKING:  # slow, and a verb may have nothing to print
+    from rich.console import Console
+
+
+class Result(Protocol):
+    """The result of a verb; what it says on the way, such as its progress, is printed by then."""
+
+    def show(self, console: Console) -> None:
+        """Print it."""
+
+
+def show_result(result: Result | float | None) -> float | None:
+    """Print what a verb hands back; return a number, which is for Hydra's sweepers, as it is."""
+    if result is None or isinstance(result, int | float):
+        return result
+    result.show(make_console())
+    return None
