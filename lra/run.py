@@ -12,7 +12,7 @@ import json
 import os
 import re
 import secrets
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -246,6 +246,23 @@ class Run:
             UserError: when the record is not valid.
         """
         return write_record(self.folder, record)
+
+    def add_missing(self, key: str, add: Callable[[Record], Record]) -> Record | None:
+        """Add to the record of a finished run what a kill has left out, under the run's lock.
+
+        `add` gets the record, and returns it as it is when the part `key` cannot be made.
+
+        Returns:
+            The record with that part; None if it has still none, or another process is at work on the run.
+        """
+        try:
+            with self.lock(patience_seconds=0):
+                record = self.record
+                if record is not None and key not in record:
+                    record = add(record)
+        except RunLockedError:
+            return None
+        return record if record is not None and key in record else None
 
     def fail(self, error: str) -> None:
         """Note the error line of a failed attempt in the folder; the next success deletes it.

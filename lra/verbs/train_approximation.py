@@ -5,7 +5,7 @@ from rich.console import Console
 
 from lra.attention.nystrom import NystromAttention
 from lra.from_config import build_datamodule, build_trained_model, machine_and_loggers
-from lra.run import Run, RunLockedError
+from lra.run import Run
 from lra.runs.schema import Record
 from lra.settings.declared import class_of
 from lra.settings.method import ATTENTION, mixes_by_attention
@@ -25,30 +25,27 @@ def add_missing_approximation(cfg: DictConfig, run: Run, console: Console) -> Re
         The record with the errors; None if there is nothing to add, another process is at work on the run, or they
             cannot be measured, which a line says.
     """
+
+    def add(record: Record) -> Record:
+        machine = machine_and_loggers.build_machine(trained)
+        prepare_machine(machine)
+        data = build_datamodule(trained)
+        if data.data_sha256 != record.provenance["data_sha256"]:
+            console.print("The errors of its attention matrices are missing, and the data are others by now.")
+            return record
+        model = build_trained_model(trained, run.folder)
+        return add_approximation(record, run, model, data.test_dataloader, machine.device, console)
+
     try:
         trained = run.config_with(cfg.paths)
         target = class_of(trained, ATTENTION) if mixes_by_attention(trained) else None
         if target is None or not _is_nystrom(target):
             return None
         use_one_device(trained)
-        with run.lock(patience_seconds=0):
-            record = run.record
-            if record is None or "approximation" in record:
-                return record
-            machine = machine_and_loggers.build_machine(trained)
-            prepare_machine(machine)
-            data = build_datamodule(trained)
-            if data.data_sha256 != record.provenance["data_sha256"]:
-                console.print("The errors of its attention matrices are missing, and the data are others by now.")
-                return None
-            model = build_trained_model(trained, run.folder)
-            added = add_approximation(record, run, model, data.test_dataloader, machine.device, console)
-    except RunLockedError:
-        return None
+        return run.add_missing("approximation", add)
     except UserError as error:
         console.print(f"The errors of its attention matrices are missing, and cannot be measured: {error}")
         return None
-    return added if "approximation" in added else None
 
 
 def _is_nystrom(target: str) -> bool:

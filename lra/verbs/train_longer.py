@@ -9,7 +9,7 @@ from lra.base.probes import is_tested_longer
 from lra.base.processes import WARNING
 from lra.from_config import build_data, build_model, build_trained_model, machine_and_loggers
 from lra.from_config.store import ensure_store
-from lra.run import Run, RunLockedError
+from lra.run import Run
 from lra.runs.schema import Record
 from lra.settings.processes_and_parts import use_one_device
 from lra.training.correct_examples import correct_examples
@@ -48,16 +48,12 @@ def add_missing_longer(cfg: DictConfig, run: Run, console: Console) -> Record | 
     Returns:
         The record with them; None if there is nothing to add, or another process is at work on the run.
     """
-    try:
-        with run.lock(patience_seconds=0):
-            record = run.record
-            if record is None or "longer" in record:
-                return record
-            machine = machine_and_loggers.build_machine(cfg)
-            added = add_longer(record, run, cfg, build_trained_model(cfg, run.folder), machine, console)
-    except RunLockedError:
-        return None
-    return added if "longer" in added else None
+
+    def add(record: Record) -> Record:
+        machine = machine_and_loggers.build_machine(cfg)
+        return add_longer(record, run, cfg, build_trained_model(cfg, run.folder), machine, console)
+
+    return run.add_missing("longer", add)
 
 
 def _longer(cfg: DictConfig, factor: int) -> DictConfig:

@@ -68,7 +68,8 @@ def show(run_set: RunSet, console: Console) -> None:
     if says_what_is_there(run_set, console):
         return
     table = accuracy_table(records, reference=run_set.options.reference, listed_tasks=run_set.tasks())
-    of_probes = [record for record in records if probe_named(record.task)]
+    probes = set(filter(probe_named, {record.task for record in records}))
+    of_probes = [record for record in records if record.task in probes]
     drawings: dict[str, Draw] = {}
     if of_probes or (records and run_set.options.figure is not None):
         drawings["heat_map"] = partial(_heat_map, of_probes or records, run_set.options.figure_columns)
