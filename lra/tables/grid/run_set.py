@@ -211,7 +211,7 @@ def read_run_set(verb: str, arguments: Sequence[str], *, swept: str = "", second
         raise unknown_flag(rest, verb, f"{flag} is no flag of lra {verb}", load_config("train"), own_names(verb))
     has_action = bool(arguments) and "=" not in arguments[0]
     if arguments[:1] in (["plan"], ["run"]):  # what follows imports torch, and composes a configuration for each cell
-        make_console().print(f"lra {verb} {arguments[0]}: composing and checking the settings of the runs")
+        make_console().print("composing and checking the settings of the runs …")
     typed, of_verb = list(arguments[has_action:]), own_names(verb)
     launcher = [text for text in typed if text.lstrip("+").startswith(("hydra/", "hydra."))]
     sweep = _values("sweep", typed)  # also a config group
