@@ -24,6 +24,7 @@ from lra.base.printed_commands import quoted_for_hydra
 from lra.base.verb_files import verb_module
 from lra.settings.compose import default_choice
 from lra.settings.group_to_read import with_group_found
+from lra.terminal.result import Result
 from lra.types import UserError
 from lra.verbs.show_choices import show_attentions, show_tasks
 
@@ -60,7 +61,7 @@ def to_overrides(arguments: list[str]) -> list[str]:
     return [f"what={what}", *(with_group_found(rest) if what == "runs" else rest)]
 
 
-def run(cfg: DictConfig) -> None:
+def run(cfg: DictConfig) -> Result | None:
     """Show what `cfg.what` names."""
     if cfg.what != "protocol" and cfg.format != "terminal":
         line = f"format={cfg.format} is for lra show protocol; leave it out"
@@ -74,10 +75,12 @@ def run(cfg: DictConfig) -> None:
 
         show_data(cfg)
     elif cfg.what == "runs":
-        verb_module("show_runs").show_runs(cfg)  # lra/tables/verbs/show_runs.py, because it reads many runs
+        shown: Result = verb_module("show_runs").show_runs(cfg)  # in lra/tables/verbs, because it reads many runs
+        return shown
     elif cfg.what in ("tasks", "attentions"):
         show_tasks(cfg.size.name, Path(cfg.paths.data)) if cfg.what == "tasks" else show_attentions()
     else:
         from lra.verbs.show_model import show_model  # torch
 
         show_model(cfg)
+    return None

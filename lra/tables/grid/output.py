@@ -1,8 +1,8 @@
-"""Show tables and figures on a terminal, in a file, or in W&B."""
+"""Tables and figures of a run group, and how they go to a terminal, a file, or W&B."""
 
 import sys
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from rich.console import Console
@@ -29,87 +29,124 @@ Draw = Callable[[Path], Drawn]
 MakeTable = Callable[[str, list[Record], str], tuple[TextTable, dict[str, Draw]]]
 
 
-def plan_run_or_show(run_set: RunSet, show: Callable[[RunSet, Console], None]) -> None:
-    """Do the action that the user typed: `plan`, `run` (which also shows the result) or `show`.
+@dataclass(frozen=True, kw_only=True)
+class TableWithFigures:
+    """A table, its name in W&B, such as `compare-listops`, and the figures that were drawn of it."""
 
-    Raises:
-        UserError: after all other cells have run, when some cells have failed.
+    name: str
+    table: TextTable
+    figures: list[Drawn]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tables:
+    """The tables of a run group that were asked for, which go where `format=` and `out=` say.
+
+    Attributes:
+        run_set: what was asked for.
+        tables: those of several tasks, or one.
+        there: lines that say what is there, with commands that show it; empty where something is that was asked for.
+        failed: number of cells that have failed.
     """
+
+    run_set: RunSet
+    tables: list[TableWithFigures] = field(default_factory=list)
+    there: list[str] = field(default_factory=list)
+    failed: int = 0
+
+    def show(self, console: Console) -> None:
+        """Write the tables to the terminal, a file or W&B.
+
+        Raises:
+            UserError: after them, when cells have failed.
+        """
+        run_set, in_file = self.run_set, ""
+        on_terminal = format_of(run_set) == "terminal"
+        for line in self.there:
+            _say(line, console if on_terminal else None)
+        for index, made in enumerate(() if self.there and on_terminal else self.tables):
+            if index and on_terminal:
+                console.print()
+            in_file = _write(run_set, console, made, above=in_file)
+        if self.failed:
+            raise UserError(f"{self.failed} cells failed; the same command tries them again")
+
+
+def _say(line: str, console: Console | None) -> None:
+    """Print a line on a console; without one on standard error, because a file or another program gets the tables."""
+    if console is None:
+        print(line, file=sys.stderr)
+    elif line.startswith("    "):  # a command, which is to be copied, is in one line
+        console.print(line)
+    else:
+        print_prose(console, line)
+
+
+def plan_run_or_show(run_set: RunSet, make: Callable[[RunSet], Tables]) -> Tables | None:
+    """Do the action that the user typed: `plan`, `run` or `show`; make the tables for the last two."""
     console = make_console()
     if run_set.options.what == "plan":
         from lra.tables.grid.plan import print_plan
 
         print_plan(console, run_set)
-        return
+        return None
     if run_set.options.what == "show":
-        show(run_set, console)
-        return
+        return make(run_set)
     from lra.tables.grid.runner import failed_cells
 
     run_set.run(console)
     failed = failed_cells(run_set.cells)
     console.print(f"\n{run_set.count_finished()} finished")
-    for folder, error in failed.items():
-        console.print(Text.assemble(("failed", "red"), f"  {error}\n        {folder}"))
-    show(run_set, console)
+    for run, error in failed.items():
+        console.print(Text.assemble(("failed", "red"), f"  {error}\n        {run.folder}"))
     again = [cell for cell in run_set.cells if cell.run in failed and not cell.ended]
-    if again:
-        raise UserError(f"{len(again)} cells failed; the same command tries them again")
+    return replace(make(run_set), failed=len(again))
 
 
-def write_task_tables(run_set: RunSet, console: Console, kind: str, make_table: MakeTable) -> None:
-    """Show a table and its figures for every task; in W&B the table is named `KIND-TASK`.
+def make_task_tables(run_set: RunSet, kind: str, make_table: MakeTable) -> Tables:
+    """Make a table and its figures for every task; in W&B the table is named `KIND-TASK`.
 
     `make_table` gets a task, its records and a title. It returns the table, and for each figure its name and a function
     that draws it; the files are named `NAME-TASK`.
     """
-    records, written = run_set.records(), ""
-    if says_what_is_there(run_set, console):
-        return
+    records = run_set.records()
+    there = what_is_there(run_set)
+    if there and format_of(run_set) == "terminal":
+        return Tables(run_set=run_set, there=there)
     by_task = {task: [record for record in records if record.task == task] for task in run_set.tasks()}
-    tables = {task: make_table(task, of_task, task_title(task, of_task)) for task, of_task in by_task.items()}
+    made = {task: make_table(task, of_task, task_title(task, of_task)) for task, of_task in by_task.items()}
     if format_of(run_set) == "csv":  # one table, with one header
-        (first, _), *_ = tables.values()
-        whole = replace(first, numbers=[cell for table, _ in tables.values() for cell in table.numbers])
+        (first, _), *_ = made.values()
+        whole = replace(first, numbers=[cell for table, _ in made.values() for cell in table.numbers])
         figures = [
             drawn
-            for task, (_, drawings) in tables.items()
-            for drawn in draw(run_set, task, drawings, several_tasks=len(tables) > 1)[0]
+            for task, (_, drawings) in made.items()
+            for drawn in draw(run_set, task, drawings, several_tasks=len(made) > 1)[0]
         ]
-        write_table(run_set, console, kind, whole, figures)
-        return
-    for index, (task, (table, drawings)) in enumerate(tables.items()):
-        if index and format_of(run_set) == "terminal":
-            console.print()
-        figures, undrawn = draw(run_set, task, drawings, several_tasks=len(tables) > 1)
+        return Tables(run_set=run_set, tables=[TableWithFigures(name=kind, table=whole, figures=figures)], there=there)
+    tables = []
+    for task, (table, drawings) in made.items():
+        figures, undrawn = draw(run_set, task, drawings, several_tasks=len(made) > 1)
         table = table.with_warnings(*no_record_notes(run_set), *run_set.unfinished_notes(task, by_task[task]))
         table = table.with_notes(*provenance_notes(by_task[task])).with_warnings(*left_out_notes(run_set), *undrawn)
-        written = write_table(run_set, console, f"{kind}-{task}", table, figures, above=written)
+        tables.append(TableWithFigures(name=f"{kind}-{task}", table=table, figures=figures))
+    return Tables(run_set=run_set, tables=tables, there=there)
 
 
-def says_what_is_there(run_set: RunSet, console: Console) -> bool:
-    """Say what is in the run group, where nothing is that was asked for, and the commands that show it.
+def what_is_there(run_set: RunSet) -> list[str]:
+    """Word what is in the run group, where nothing is that was asked for, with the commands that show it; else nothing.
 
-    Returns:
-        Whether that was said in place of tables of nothing. One that goes into a file, or to another program, is
-        written all the same, and this is said on standard error.
+    On a terminal that is said in place of tables of nothing.
     """
     if not run_set.shows_nothing or not run_set.group_records:
-        return False
+        return []
     cfg = run_set.cells[0].cfg
     asked = [f"size={cfg.size.name}", f"protocol={cfg.protocol.name}", f"task={','.join(run_set.tasks())}"]
     asked += typed_overrides(*METHOD, "seed")
     lines = [f"{run_set.group} has no record to show of {' '.join(asked)}. It has:"]
     for other in all_there(run_set):
         lines += [f"  {other.contents}", f"    {other.command}"]
-    for line in [*map(visible, lines), *run_set.problems]:
-        if format_of(run_set) != "terminal":
-            print(line, file=sys.stderr)
-        elif line.startswith("    "):  # a command, which is to be copied, is in one line
-            console.print(line)
-        else:
-            print_prose(console, line)
-    return format_of(run_set) == "terminal"
+    return [*map(visible, lines), *run_set.problems]
 
 
 def no_record_notes(run_set: RunSet) -> list[str]:
@@ -167,23 +204,21 @@ def format_of(run_set: RunSet) -> str:
     return str(form)
 
 
-def write_table(
-    run_set: RunSet, console: Console, name: str, table: TextTable, figures: Sequence[Drawn], *, above: str = ""
-) -> str:
+def _write(run_set: RunSet, console: Console, made: TableWithFigures, *, above: str = "") -> str:
     """Write a table and its notes in the format of `format=`, to the terminal or to the file `out=`; list the figures.
 
-    `name` is the table's name in W&B, such as `compare-listops`; `above` is what the file already has of earlier
-    tables.
+    `above` is what the file already has of earlier tables.
 
     Returns:
         What the file has then; nothing if there is no file.
     """
+    table, figures = made.table, made.figures
     form, out = format_of(run_set), run_set.options.out
     if form == "csv":  # which has no notes
         for line in [] if run_set.shows_nothing else left_out_notes(run_set):
             print(line, file=sys.stderr)
     if form == "wandb":
-        _log_to_wandb(run_set, console, name, table, figures)
+        _log_to_wandb(run_set, console, made)
         return ""
     if form == "terminal":
         print_text_table(console, table, most_notes=None if run_set.options.notes == "all" else MOST_NOTES)
@@ -199,11 +234,11 @@ def write_table(
     return above
 
 
-def _log_to_wandb(run_set: RunSet, console: Console, name: str, table: TextTable, figures: Sequence[Drawn]) -> None:
+def _log_to_wandb(run_set: RunSet, console: Console, made: TableWithFigures) -> None:
     """Log the table and the figures to W&B, in a W&B run of their own in the run group."""
     from lra.from_config.machine_and_loggers import wandb_run
 
-    cfg = run_set.cells[0].cfg
+    cfg, name, table = run_set.cells[0].cfg, made.name, made.table
     if not logs_to_wandb(cfg):
         of_csv = cfg.logger.get("wandb") is None
         right = f"{'logger=wandb ' if of_csv else ''}logger.wandb.mode=offline"
@@ -215,6 +250,6 @@ def _log_to_wandb(run_set: RunSet, console: Console, name: str, table: TextTable
 
         logged = wandb.Table(columns=list(table.columns), data=list(table.rows))
         images = {
-            f"figures/{drawn.path.stem}": wandb.Image(str(drawn.path), caption=drawn.caption) for drawn in figures
+            f"figures/{drawn.path.stem}": wandb.Image(str(drawn.path), caption=drawn.caption) for drawn in made.figures
         }
         run.log({name: logged, **images})

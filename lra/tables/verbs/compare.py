@@ -41,7 +41,7 @@ from lra.tables.comparison import baseline_row, comparison_table, contenders
 from lra.tables.dev_curves import convergence_notes, dev_curves
 from lra.tables.figures.comparison import plot_pareto
 from lra.tables.figures.dev_curves import curves_to_draw, plot_curves
-from lra.tables.grid.output import Draw, plan_run_or_show, write_task_tables
+from lra.tables.grid.output import Draw, Tables, make_task_tables, plan_run_or_show
 from lra.tables.grid.own_search import search_first
 from lra.tables.grid.run_set import RunSet, read_run_set
 from lra.tables.result_sentences import result_sentences
@@ -53,14 +53,15 @@ from lra.terminal.text_table import TextTable
 SUBCOMMANDS = ("plan", "run", "show")
 
 
-def main(arguments: Sequence[str]) -> None:
+def main(arguments: Sequence[str]) -> Tables | None:
     """Plan, run or show."""
     if not search_first("compare", arguments, make_console()):
-        return
+        return None
     run_set = read_run_set("compare", arguments)
-    plan_run_or_show(run_set, show)
+    tables = plan_run_or_show(run_set, show)
     if run_set.options.what == "plan":
         _print_seeds_needed(run_set, make_console())
+    return tables
 
 
 def _print_seeds_needed(run_set: RunSet, console: Console) -> None:
@@ -74,8 +75,8 @@ def _print_seeds_needed(run_set: RunSet, console: Console) -> None:
             console.print(seeds_note(task, of_task, hashes, rows=len(rows), seeds=len(cells) // len(rows)))
 
 
-def show(run_set: RunSet, console: Console) -> None:
-    """Print a table and draw two pictures for every task: accuracy against time, and the dev curves of all seeds."""
+def show(run_set: RunSet) -> Tables:
+    """Make a table and draw two pictures for every task: accuracy against time, and the dev curves of all seeds."""
 
     def make(_task: str, records: list[Record], title: str) -> tuple[TextTable, dict[str, Draw]]:
         compared = contenders(records, _baseline(run_set, records), methods=run_set.typed_methods())
@@ -94,7 +95,7 @@ def show(run_set: RunSet, console: Console) -> None:
         table = replace(table, sentences=result_sentences(compared))
         return table.with_details(*convergence_notes(records)), drawings
 
-    write_task_tables(run_set, console, "compare", make)
+    return make_task_tables(run_set, "compare", make)
 
 
 def _step_flops(run_set: RunSet, records: list[Record]) -> dict[str, float]:

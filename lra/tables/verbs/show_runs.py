@@ -1,12 +1,16 @@
 """`lra show runs`: list the runs below the folder of runs, with the state and the age of each."""
 
+from __future__ import annotations
+
 import time
 from collections.abc import Collection, Iterable
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
 
 from omegaconf import DictConfig
+from rich.console import Console
 
 from lra.base.checked_json import parsed_json
 from lra.base.files import paths_below, read_file
@@ -21,7 +25,6 @@ from lra.runs.schema import DevCurve, Record
 from lra.settings.group_to_read import no_records
 from lra.tables.notes_on_runs import by_protocol_and_size
 from lra.tables.variants import group_by_key, natural, row_names
-from lra.terminal.console import make_console
 from lra.terminal.fit_table import print_text_table
 from lra.terminal.text_table import TextTable
 from lra.training.curves import read_curves
@@ -31,8 +34,20 @@ NAMED_BY = ("a run is named by its hash and seed: lra evaluate run=HASH seed=SEE
 UNITS = ((86_400, "d"), (3600, "h"), (60, "min"))
 
 
-def show_runs(cfg: DictConfig) -> None:
-    """Print a line for each run: of all groups, of the group `run_group=`, or of the file of published records `file=`.
+@dataclass(frozen=True, kw_only=True)
+class ShownRuns:
+    """Runs, each with what is shown of it, and the table of them."""
+
+    lines: list[Line]
+    table: TextTable
+
+    def show(self, console: Console) -> None:
+        """Print the table."""
+        print_text_table(console, self.table)
+
+
+def show_runs(cfg: DictConfig) -> ShownRuns:
+    """Find the runs to show: of all groups, of the group `run_group=`, or of the file of published records `file=`.
 
     Published records are shown where they are asked for by name, not among all groups: they are no runs of this folder.
 
@@ -69,7 +84,7 @@ def show_runs(cfg: DictConfig) -> None:
         optional=("folder", "settings", "group"),
         prose=("state", "group", "settings", "folder"),
     )
-    print_text_table(make_console(), table)
+    return ShownRuns(lines=lines, table=table)
 
 
 class Line(NamedTuple):

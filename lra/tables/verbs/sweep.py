@@ -22,12 +22,10 @@ errors. Whether these tasks have a long one is asked in arXiv 2501.14850 (Mirall
 from collections.abc import Sequence
 from functools import partial
 
-from rich.console import Console
-
 from lra.runs.schema import Record
 from lra.tables.attention_sweep import SWEEPS, SweptNumber, sweep_points, sweep_table
 from lra.tables.figures.attention_sweep import plot_sweep, swept_numbers
-from lra.tables.grid.output import Draw, plan_run_or_show, write_task_tables
+from lra.tables.grid.output import Draw, Tables, make_task_tables, plan_run_or_show
 from lra.tables.grid.run_set import RunSet, read_run_set
 from lra.terminal.text_table import TextTable
 from lra.types import UserError
@@ -36,7 +34,7 @@ SUBCOMMANDS = ("landmarks", "window")
 BESIDE = {"landmarks": "landmarks_exact", "window": "window_beside"}  # sweeps over attentions without the number
 
 
-def main(arguments: Sequence[str]) -> None:
+def main(arguments: Sequence[str]) -> Tables | None:
     """Plan, run or show."""
     if not arguments or arguments[0] not in SUBCOMMANDS:
         problem = f"{arguments[0]!r} cannot be swept" if arguments else "sweep what?"
@@ -48,11 +46,11 @@ def main(arguments: Sequence[str]) -> None:
         line = f"{mixer} has no {swept.name}; leave it out, or vary its own options: lra train -m mixer=s4d seed=0,1"
         raise UserError(line)
     run_set = read_run_set("sweep", arguments[1:], swept=swept.name, second_sweep=BESIDE[swept.name])
-    plan_run_or_show(run_set, partial(show, swept))
+    return plan_run_or_show(run_set, partial(show, swept))
 
 
-def show(swept: SweptNumber, run_set: RunSet, console: Console) -> None:
-    """Print a table and draw a figure for every task."""
+def show(swept: SweptNumber, run_set: RunSet) -> Tables:
+    """Make a table and draw a figure for every task."""
 
     def make(_task: str, records: list[Record], title: str) -> tuple[TextTable, dict[str, Draw]]:
         points = sweep_points(records, swept)
@@ -63,4 +61,4 @@ def show(swept: SweptNumber, run_set: RunSet, console: Console) -> None:
         draw = partial(plot_sweep, points, swept, title=title, majority_rate=rate, columns=columns)
         return table, {swept.name: draw}
 
-    write_task_tables(run_set, console, swept.name, make)
+    return make_task_tables(run_set, swept.name, make)

@@ -31,8 +31,6 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
-from rich.console import Console
-
 from lra.base.probes import probe_named
 from lra.runs.published_numbers import in_benchmark_order
 from lra.runs.schema import Record
@@ -40,12 +38,14 @@ from lra.tables.accuracy_table import accuracy_table
 from lra.tables.cells import make_rows
 from lra.tables.grid.output import (
     Draw,
+    Tables,
+    TableWithFigures,
     draw,
+    format_of,
     left_out_notes,
     no_record_notes,
     plan_run_or_show,
-    says_what_is_there,
-    write_table,
+    what_is_there,
 )
 from lra.tables.grid.own_search import search_first
 from lra.tables.grid.run_set import RunSet, read_run_set
@@ -56,17 +56,19 @@ from lra.terminal.figure_file import Drawn
 SUBCOMMANDS = ("plan", "run", "show")
 
 
-def main(arguments: Sequence[str]) -> None:
+def main(arguments: Sequence[str]) -> Tables | None:
     """Plan, run or show."""
-    if search_first("table", arguments, make_console()):
-        plan_run_or_show(read_run_set("table", arguments), show)
+    if not search_first("table", arguments, make_console()):
+        return None
+    return plan_run_or_show(read_run_set("table", arguments), show)
 
 
-def show(run_set: RunSet, console: Console) -> None:
-    """Print the table of the group's records; draw a heat map of probes, or of any tasks where `figure=` says."""
+def show(run_set: RunSet) -> Tables:
+    """Make the table of the group's records; draw a heat map of probes, or of any tasks where `figure=` says."""
     records = run_set.records()
-    if says_what_is_there(run_set, console):
-        return
+    there = what_is_there(run_set)
+    if there and format_of(run_set) == "terminal":
+        return Tables(run_set=run_set, there=there)
     table = accuracy_table(records, reference=run_set.options.reference, listed_tasks=run_set.tasks())
     probes = set(filter(probe_named, {record.task for record in records}))
     of_probes = [record for record in records if record.task in probes]
@@ -75,7 +77,8 @@ def show(run_set: RunSet, console: Console) -> None:
         drawings["heat_map"] = partial(_heat_map, of_probes or records, run_set.options.figure_columns)
     figures, undrawn = draw(run_set, "probes" if of_probes else "tasks", drawings)
     table = table.with_warnings(*no_record_notes(run_set), *left_out_notes(run_set), *undrawn)
-    write_table(run_set, console, "table", table, figures)
+    made = TableWithFigures(name="table", table=table, figures=figures)
+    return Tables(run_set=run_set, tables=[made], there=there)
 
 
 def _heat_map(records: list[Record], columns: int, path: Path) -> Drawn:

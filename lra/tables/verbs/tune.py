@@ -25,11 +25,10 @@ from functools import partial
 from pathlib import Path
 
 import matplotlib.pyplot as plt
-from rich.console import Console
 
 from lra.runs.record_words import method_column
 from lra.runs.schema import Record
-from lra.tables.grid.output import Draw, plan_run_or_show, write_task_tables
+from lra.tables.grid.output import Draw, Tables, make_task_tables, plan_run_or_show
 from lra.tables.grid.run_set import RunSet, read_run_set
 from lra.tables.grid.tuned import searches_of
 from lra.tables.statistics.estimators import CONFIDENCE
@@ -44,13 +43,13 @@ HEIGHT = 2.6  # of the figure, in inches
 MOST_MARKERS = 5  # on a line
 
 
-def main(arguments: Sequence[str]) -> None:
+def main(arguments: Sequence[str]) -> Tables | None:
     """Plan, run or show."""
-    plan_run_or_show(read_run_set("tune", arguments), show)
+    return plan_run_or_show(read_run_set("tune", arguments), show)
 
 
-def show(run_set: RunSet, console: Console) -> None:
-    """Print the best configuration of each method for every task, and draw the expected best."""
+def show(run_set: RunSet) -> Tables:
+    """Tabulate the best configuration of each method for every task, and draw the expected best."""
     space, columns = run_set.space(), run_set.options.figure_columns
 
     def make(task: str, records: list[Record], title: str) -> tuple[TextTable, dict[str, Draw]]:
@@ -60,7 +59,7 @@ def show(run_set: RunSet, console: Console) -> None:
         begun = [search for search in searches if search.trials]
         return table, {"tune": partial(plot_tuning, begun, title=title, columns=columns)} if begun else {}
 
-    write_task_tables(run_set, console, "tune", make)
+    return make_task_tables(run_set, "tune", make)
 
 
 @figure_style.for_a_paper
