@@ -52,10 +52,8 @@ def accuracy_table(records: list[Record], *, reference: str, listed_tasks: Itera
         notes=[*_notes(shown, rows, reference, left_out=len(records) - len(shown)), *details],
         details=len(details),
         best=frozenset((starts[index], name) for name, values in columns.items() for index in indices_of_best(values)),
-        legend=_caption(shown, rows, reference),
-        numbers=[
-            {head: row.name, **_csv_numbers(task, row.cells.get(task), reference)} for row in rows for task in tasks
-        ],
+        latex_caption=_caption(shown, rows, reference),
+        csv_rows=[{head: row.name, **_csv_row(task, row.cells.get(task), reference)} for row in rows for task in tasks],
     )
     searched = any(row.tried != MISSING for row in rows)
     return table.without([*["average"] * (not has_average), *[TRIED] * (not searched)])
@@ -197,15 +195,15 @@ def _deviation_notes(rows: list[Row]) -> list[str]:
     return [f"Not the paper's settings, so without its number: {'; '.join(why)}."]
 
 
-def _csv_numbers(task: str, cell: TableCell | None, reference: str) -> dict[str, object]:
+def _csv_row(task: str, cell: TableCell | None, reference: str) -> dict[str, object]:
     keys = (
         "count", "mean", "std", "noise", "difference", "inside", "converged",
         "parameters", "hours", "steps_per_second", "peak_memory_bytes", "tried",
     )  # fmt: skip
     others = ("reference_accuracy", "median", "lowest", "highest")
-    numbers: dict[str, object] = {"task": task, "reference": reference, **dict.fromkeys((*keys, *others))}
+    csv_row: dict[str, object] = {"task": task, "reference": reference, **dict.fromkeys((*keys, *others))}
     if cell is None:
-        return numbers | {"origins": "", "departures": ""}
+        return csv_row | {"origins": "", "departures": ""}
     of_others = (cell.reference, cell.median, min(cell.accuracies), max(cell.accuracies))
-    numbers |= {key: getattr(cell, key) for key in keys} | dict(zip(others, of_others, strict=True))
-    return numbers | {"origins": " ".join(sorted(cell.origins)), "departures": "; ".join(cell.deviations)}
+    csv_row |= {key: getattr(cell, key) for key in keys} | dict(zip(others, of_others, strict=True))
+    return csv_row | {"origins": " ".join(sorted(cell.origins)), "departures": "; ".join(cell.deviations)}

@@ -238,7 +238,7 @@ def _is_mixed(cells: Sequence[TableCell]) -> bool:
 
 def sweep_table(points: list[Point], swept: SweptNumber, *, title: str) -> TextTable:
     """Build a table with a row for each point."""
-    rows, numbers, ranges = [], [], sweep_ranges(points, swept)
+    rows, csv_rows, ranges = [], [], sweep_ranges(points, swept)
     for point in points:
         cell = point.cell
         rows.append(
@@ -252,12 +252,12 @@ def sweep_table(points: list[Point], swept: SweptNumber, *, title: str) -> TextT
                 number(point.attention_error and point.attention_error[0], 3),
             ]
         )
-        numbers.append(_numbers(point, swept, ranges.get(point.variant)))
-    legend = cell_note(point.cell for point in points)
+        csv_rows.append(_csv_row(point, swept, ranges.get(point.variant)))
+    caption = cell_note(point.cell for point in points)
     notes = [
         *(f"{'Range' if len(ranges) == 1 else f'Range of {name}'}: {found}." for name, found in ranges.items()),
         *([RANGE_NOTE] if ranges else []),
-        f"{legend}; memory: peak of the process.",
+        f"{caption}; memory: peak of the process.",
         "converged at step: for each seed, the first dev pass from which on all are converged, up to the best one; –:"
         " the seed did not converge.",
     ]
@@ -274,13 +274,13 @@ def sweep_table(points: list[Point], swept: SweptNumber, *, title: str) -> TextT
         columns=columns,
         rows=rows,
         notes=notes,
-        legend=legend,
+        latex_caption=caption,
         optional=("MiB",),
-        numbers=numbers,
+        csv_rows=csv_rows,
     ).without_empty_columns()
 
 
-def _numbers(point: Point, swept: SweptNumber, found: Range | None) -> dict[str, object]:
+def _csv_row(point: Point, swept: SweptNumber, found: Range | None) -> dict[str, object]:
     cell = point.cell
     flat: dict[str, object] = {
         "task": point.task,

@@ -15,12 +15,12 @@ from lra.runs.record import unpack_correct
 from lra.runs.record_words import method_column
 from lra.runs.schema import MIXERS, Record
 from lra.tables.cells import TRIED, Row, TableCell, cell_note, indices_of_best, make_rows
-from lra.tables.dev_curves import FLOPS, SECONDS, EqualCost, at_equal_cost, dev_curves
+from lra.tables.dev_curves import EQUAL_FLOPS, EQUAL_TIME, EqualCost, at_equal_cost, dev_curves
 from lra.tables.seeds_needed import cannot_tell, few_seeds
 from lra.tables.statistics.estimators import LEAST_SEEDS_FOR_T, Interval, paired_bootstrap
 from lra.tables.statistics.significance import RULE, Comparison, Seeds, compare, in_words, significant
 from lra.tables.variants import RowKey
-from lra.terminal.text_table import TextTable
+from lra.terminal.text_table import Column, TextTable
 
 SIGNIFICANT = {True: "significant", False: "n.s."}
 DIFFERENCE = "Δ: difference from the first row in points, with its 95 % interval"
@@ -185,60 +185,59 @@ def comparison_table(
 
     `step_flops` has the FLOPs of a training step by row, where they were counted.
 
-    A column is a cell of each row, a name in `columns` (and in `optional`, if a narrow terminal may lack it), words in
-    the legend, and a number in `_numbers`.
+    A column is an entry below, words in `_details` for the terminal and in the caption for LaTeX, and a number in
+    `_csv_row`.
     """
-    head, rows, numbers = method_column(records), [], []
+    head, cells = method_column(records), [contender.cell for contender in compared]
     equal, longer = _equal_costs(records, compared, step_flops or {}), _longer(records)
-    for contender in compared:
-        cell = contender.cell
-        rows.append(
-            [
-                contender.name,
-                str(cell),
-                *(texts[contender.name] for texts in longer.values()),
-                f"{cell.converged} of {cell.count}",
-                _seeds(contender) if contender.mixed else _interval(contender.over_seeds),
-                _interval(contender.over_examples),
-                number(contender.effect, sign=True),
-                *(cost.cell(contender.name) if cost else MISSING for cost in equal.values()),
-                contender.verdict if contender is not compared[0] else "baseline",
-                MISSING if cell.tried is None else str(cell.tried),
-                f"{cell.parameters:,}",
-                f"{1 / cell.steps_per_second:.3f}",
-                f"{cell.peak_memory_bytes / 2**20:,.0f}",
-            ]
-        )
-        numbers.append({head: contender.name, "task": records[0].task, **_numbers(contender, equal)})
-    columns = (
-        head, "accuracy (%)", *longer, "converged", "Δ over seeds", "Δ over examples", EFFECT, *equal, "verdict",
-        TRIED, "parameters", "s/step", "MiB",
-    )  # fmt: skip
-    optional = (EFFECT, FLOPS, SECONDS, "parameters", "MiB", "converged", "s/step", "Δ over examples")
-    cells = [contender.cell for contender in compared]
+    over_seeds = compare_over_seeds({each.name: each.cell for each in compared}, compared[0].name) if compared else None
+    details = _details(compared, over_seeds, records, equal)
+    return TextTable.of_columns(
+        [
+            Column(head, [each.name for each in compared]),
+            Column("accuracy (%)", list(map(str, cells))),
+            *(Column(length, [texts[each.name] for each in compared]) for length, texts in longer.items()),
+            Column("converged", [f"{cell.converged} of {cell.count}" for cell in cells], optional=6),
+            Column("Δ over seeds", [_seeds(each) if each.mixed else _interval(each.over_seeds) for each in compared]),
+            Column(
+                "Δ over examples",
+                [MISSING if each.mixed else _interval(each.over_examples) for each in compared],
+                optional=8,
+            ),
+            Column(EFFECT, [number(each.effect, sign=True) for each in compared], optional=1, if_filled=True),
+            *(
+                Column(
+                    column,
+                    [cost.cell(each.name) if cost else MISSING for each in compared],
+                    optional=2 if column == EQUAL_FLOPS else 3,
+                    if_filled=True,
+                )
+                for column, cost in equal.items()
+            ),
+            Column("verdict", ["baseline" if each is compared[0] else each.verdict for each in compared]),
+            Column(TRIED, [MISSING if cell.tried is None else str(cell.tried) for cell in cells], if_filled=True),
+            Column("parameters", [f"{cell.parameters:,}" for cell in cells], optional=4),
+            Column("s/step", [f"{1 / cell.steps_per_second:.3f}" for cell in cells], optional=7),
+            Column("MiB", [f"{cell.peak_memory_bytes / 2**20:,.0f}" for cell in cells], optional=5),
+        ],
+        title=title,
+        notes=[*_notes(compared), *details],
+        details=len(details),
+        best=_best_cells(cells),
+        latex_caption=f"{cell_note(cells)}. {DIFFERENCE}, over seeds and by bootstrap over test examples."
+        f" {EFFECT}: Δ over seeds in standard deviations between seeds. {''.join(_equal_cost_notes(equal))}"
+        f" Verdict: over seeds, at 5 % for all rows together. {WOULD}",
+        csv_rows=[{head: each.name, "task": each.cell.task, **_csv_row(each, equal)} for each in compared],
+    )
+
+
+def _best_cells(cells: Sequence[TableCell]) -> frozenset[tuple[int, str]]:
     best = {
         "accuracy (%)": indices_of_best([cell.central_value for cell in cells]),
         "s/step": indices_of_best([-1 / cell.steps_per_second for cell in cells], digits=3),
         "MiB": indices_of_best([-cell.peak_memory_bytes / 2**20 for cell in cells], digits=0),
     }
-    over_seeds = compare_over_seeds({each.name: each.cell for each in compared}, compared[0].name) if compared else None
-    details = _details(compared, over_seeds, records, equal)
-    table = TextTable(
-        title=title,
-        columns=columns,
-        rows=rows,
-        notes=[*_notes(compared), *details],
-        details=len(details),
-        best=frozenset((row, name) for name, best_rows in best.items() for row in best_rows),
-        legend=f"{cell_note(cells)}. {DIFFERENCE}, over seeds and by bootstrap over test examples."
-        f" {EFFECT}: Δ over seeds in standard deviations between seeds. {''.join(_equal_cost_notes(equal))}"
-        f" Verdict: over seeds, at 5 % for all rows together. {WOULD}",
-        optional=optional,
-        numbers=numbers,
-    )
-    empty = {TRIED: all(cell.tried is None for cell in cells), EFFECT: all(each.effect is None for each in compared)}
-    empty |= {column: cost is None for column, cost in equal.items()}
-    return table.without([column for column, is_empty in empty.items() if is_empty])
+    return frozenset((row, name) for name, rows in best.items() for row in rows)
 
 
 def _longer(records: list[Record]) -> dict[str, dict[str, str]]:
@@ -266,12 +265,15 @@ def _equal_costs(records: list[Record], compared: list[Contender], step_flops: M
     one_device = len({record.cost["device"] for record in records}) == 1
     seconds = {each.name: 1 / each.cell.steps_per_second for each in compared if one_device}
     curves, like = dev_curves(records), next(iter(records), None)
-    costs = {SECONDS: seconds, FLOPS: step_flops}
+    costs = {EQUAL_TIME: seconds, EQUAL_FLOPS: step_flops}
     return {column: at_equal_cost(curves, of_steps, like=like) for column, of_steps in costs.items()}
 
 
 def _equal_cost_notes(equal: EqualCosts) -> list[str]:
-    budgets = {SECONDS: "{:,.0f} s of training", FLOPS: "{:.2g} FLOPs (products and Fourier transforms, full length)"}
+    budgets = {
+        EQUAL_TIME: "{:,.0f} s of training",
+        EQUAL_FLOPS: "{:.2g} FLOPs (products and Fourier transforms, full length)",
+    }
     within = [
         f"{column}: {budgets[column].format(cost.budget)}, all of {cost.cheapest}"
         for column, cost in equal.items()
@@ -314,7 +316,7 @@ def _details(
     task = records[0].task
     mixed = any(contender.mixed for contender in compared)
     where = (
-        " Where only some seeds converged, each seed's accuracy is shown instead, and there is no verdict."
+        " Where only some seeds converged, each seed's accuracy is shown in place of differences, without a verdict."
         if mixed
         else ""
     )
@@ -352,7 +354,7 @@ def paper_noise() -> str:
     )
 
 
-def _numbers(contender: Contender, equal: EqualCosts) -> dict[str, object]:
+def _csv_row(contender: Contender, equal: EqualCosts) -> dict[str, object]:
     cell = contender.cell
     flat: dict[str, object] = {
         "count": cell.count, "mean": cell.mean, "std": cell.std, "converged": cell.converged, "pairs": contender.pairs,

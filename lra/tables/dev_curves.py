@@ -15,7 +15,7 @@ from lra.runs.convergence import (
 from lra.runs.schema import DevCurve, Record
 from lra.tables.cells import make_rows
 
-SECONDS, FLOPS = "dev at equal time", "dev at equal FLOPs"  # columns
+EQUAL_TIME, EQUAL_FLOPS = "dev at equal time", "dev at equal FLOPs"  # columns
 
 
 def dev_curves(records: list[Record]) -> dict[str, dict[int, DevCurve]]:

@@ -69,7 +69,7 @@ def tuning_table(searches: Sequence[Search], *, title: str, head: str, seed: int
     names = {key: name if list(short.values()).count(name) == 1 else key for key, name in short.items()}
     rows: list[list[str]] = []
     accuracies: list[float | None] = []
-    numbers: list[dict[str, object]] = []
+    csv_rows: list[dict[str, object]] = []
     for search in searches:
         best = search.best
         accuracy = None if best is None or best.accuracy is None else 100 * best.accuracy
@@ -81,7 +81,7 @@ def tuning_table(searches: Sequence[Search], *, title: str, head: str, seed: int
         rows.append([search.method, number(accuracy), *chosen.values(), ended, str(len(search.failed))])
         counts = {"budget": search.budget, "tried": search.tried, "failed": len(search.failed)}
         trial = {"trial": best.number if best else None, "best_dev_accuracy": accuracy}
-        numbers.append({head: search.method, "task": search.task, **trial, **chosen, **counts})
+        csv_rows.append({head: search.method, "task": search.task, **trial, **chosen, **counts})
     column = "best dev (%)"
     failures = [
         f"{search.method} trial {trial.number} failed, which counts: {trial.error}"
@@ -102,7 +102,7 @@ def tuning_table(searches: Sequence[Search], *, title: str, head: str, seed: int
         details=1,
         optional=("failed", *[names[key] for key in reversed(keys)]),
         best=frozenset((row, column) for row in indices_of_best(accuracies)),
-        numbers=numbers,
+        csv_rows=csv_rows,
     )
 
 

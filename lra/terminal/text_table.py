@@ -7,6 +7,7 @@ import io
 import re
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
 
 from rich import box
 from rich.cells import cell_len
@@ -25,6 +26,19 @@ VERDICT_STYLES = {"within": "not dim green", "outside": "not dim red"}
 GAP = "  "  # between two columns
 
 
+class Column(NamedTuple):
+    """A column of a table: its head, and a text for each row.
+
+    `optional`: a narrow terminal may leave it out, those with the lowest number first; 0: it always stays.
+    `if_filled`: it is left out where no row has a value.
+    """
+
+    head: str
+    cells: list[str]
+    optional: int = 0
+    if_filled: bool = False
+
+
 @dataclass(frozen=True, kw_only=True)
 class TextTable:
     """A table of text with a title and notes; every text is one line of printable characters.
@@ -37,9 +51,9 @@ class TextTable:
         warnings: those among the notes that say what is missing in the table, such as a record that cannot be read.
         optional: columns that a narrow terminal may leave out, the least important first.
         prose: columns whose texts may be broken between words, as those of the first column may.
-        legend: what the numbers in the cells are; the notes say it too, but LaTeX has it in the caption.
+        latex_caption: what the numbers in the cells are; the notes say it too, but LaTeX has it in the caption.
         best: the cells with the best value of their columns, as (number of the row, name of the column).
-        numbers: the content as plain numbers for CSV, one flat dictionary per cell; if empty, CSV has the rows.
+        csv_rows: the content as plain numbers for CSV, one flat dictionary per cell; if empty, CSV has the rows.
     """
 
     title: str
@@ -51,9 +65,9 @@ class TextTable:
     warnings: tuple[str, ...] = ()
     optional: tuple[str, ...] = ()
     prose: tuple[str, ...] = ()
-    legend: str = ""
+    latex_caption: str = ""
     best: frozenset[tuple[int, str]] = frozenset()
-    numbers: list[dict[str, object]] = field(default_factory=list)
+    csv_rows: list[dict[str, object]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         """Spell out characters that are not printable."""
@@ -64,10 +78,24 @@ class TextTable:
             "sentences": list(map(visible, self.sentences)),
             "notes": list(map(visible, self.notes)),
             "warnings": tuple(map(visible, self.warnings)),
-            "numbers": [{visible(key): _visible(value) for key, value in cell.items()} for cell in self.numbers],
+            "csv_rows": [{visible(key): _visible(value) for key, value in cell.items()} for cell in self.csv_rows],
         }
         for name, value in shown.items():
             object.__setattr__(self, name, value)
+
+    @classmethod
+    def of_columns(cls, columns: Sequence[Column], **others: Any) -> TextTable:
+        """Make a table from its columns; `others` are attributes but columns, rows and `optional`."""
+        shown = [
+            column for column in columns if not column.if_filled or any(cell not in EMPTY for cell in column.cells)
+        ]
+        ranked = sorted((column.optional, column.head) for column in shown if column.optional)
+        return cls(
+            columns=tuple(column.head for column in shown),
+            rows=[list(row) for row in zip(*(column.cells for column in shown), strict=True)],
+            optional=tuple(head for _, head in ranked),
+            **others,
+        )
 
     def with_notes(self, *notes: str) -> TextTable:
         """Copy the table, with more notes, before those that are details."""
@@ -194,7 +222,7 @@ class TextTable:
         label = re.sub(r"[^a-z0-9]+", "-", self.title.lower()).strip("-")
         keys = {named(row[0]).key for row in shown.rows} - {""}
         title, *heads = (display_name(text, of=TASK) for text in (self.title, *shown.columns))
-        caption = ". ".join(filter(None, [title, self.legend, "Bold: best of a column." if self.best else ""]))
+        caption = ". ".join(filter(None, [title, self.latex_caption, "Bold: best of a column." if self.best else ""]))
         written = shown._written(for_latex, r"\textbf{{{}}}")
         lines = [[_latex_name(row[0]), *cells[1:]] for row, cells in zip(shown.rows, written, strict=True)]
         return "\n".join(
@@ -221,8 +249,8 @@ class TextTable:
 
     def to_csv(self) -> str:
         """Convert to CSV: one line per cell if there are `numbers`, else one per row."""
-        cells: list[list[object]] = [list(cell.values()) for cell in self.numbers] or [list(row) for row in self.rows]
-        names = list(self.numbers[0]) if self.numbers else self.columns
+        cells: list[list[object]] = [list(cell.values()) for cell in self.csv_rows] or [list(row) for row in self.rows]
+        names = list(self.csv_rows[0]) if self.csv_rows else self.columns
         text = io.StringIO()
         csv.writer(text, lineterminator="\n").writerows([list(map(for_csv, row)) for row in [names, *cells]])
         return text.getvalue()

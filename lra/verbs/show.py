@@ -20,7 +20,7 @@ from pathlib import Path
 from omegaconf import DictConfig
 
 from lra.base.paths import data_dir
-from lra.base.printed_commands import quoted_for_hydra
+from lra.base.printed_commands import key_of, quoted_for_hydra, typed_overrides
 from lra.base.verb_files import verb_module
 from lra.settings.compose import default_choice
 from lra.settings.group_to_read import with_group_found
@@ -28,6 +28,7 @@ from lra.terminal.result import Result
 from lra.types import UserError
 from lra.verbs.show_choices import show_attentions, show_tasks
 
+OPTIONS_OF = {"runs": ("run_group", "file"), "data": ("examples", "split"), "protocol": ("format",)}
 SUBCOMMANDS = ("model", "data", "protocol", "runs", "tasks", "attentions")
 
 
@@ -63,9 +64,11 @@ def to_overrides(arguments: list[str]) -> list[str]:
 
 def run(cfg: DictConfig) -> Result | None:
     """Show what `cfg.what` names."""
-    if cfg.what != "protocol" and cfg.format != "terminal":
-        line = f"format={cfg.format} is for lra show protocol; leave it out"
-        raise UserError(line, kind="no_effect", key="format", value=cfg.format)
+    for what, keys in OPTIONS_OF.items():
+        if what != cfg.what and typed_overrides(*keys):
+            typed = typed_overrides(*keys)[0]
+            line = f"{typed} is for lra show {what}; leave it out"
+            raise UserError(line, kind="no_effect", key=key_of(typed), value=typed.partition("=")[2])
     if cfg.what == "protocol":
         from lra.verbs.show_protocol import show_protocol
 

@@ -74,7 +74,7 @@ def test_a_row_has_the_tables_name_and_none_its_settings():
         for record in seeds("nystrom", 0.51, 0.52, 0.53, task=task)
     ]
     records = NONE + seeds("linear", 0.51, 0.52, 0.53) + longer + late + swept
-    names = {row[next(iter(row))] for row in accuracy_table(records, reference="paper").numbers}
+    names = {row[next(iter(row))] for row in accuracy_table(records, reference="paper").csv_rows}
     points = above_no_attention(records)["text"].points
     assert sorted(points) == ["full (recipe.batch_size=64)", "linear", "nystrom (num_landmarks=8)"]
     assert points["full (recipe.batch_size=64)"] == pytest.approx(-2, abs=0.01)

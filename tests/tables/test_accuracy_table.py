@@ -80,7 +80,7 @@ def test_seeds_of_two_kinds_have_their_median_and_range_and_the_notes_say_what_b
     assert row(made, "nystrom")["listops"] == "36.85 [18.20, 37.75] (5)‡"
     assert row(made, "difference")["listops"] == "mean −3.87 outside"
     assert any("standard deviation over n seeds" in note and "median and range" in note for note in made.notes)
-    (cell,) = (each for each in made.numbers if each["count"])
+    (cell,) = (each for each in made.csv_rows if each["count"])
     assert [cell[key] for key in ("median", "lowest", "highest")] == pytest.approx([36.85, 18.2, 37.75])
     alike = table(five[1:])
     assert row(alike, "nystrom")["listops"] == "37.05 ± 0.53 (4)‡"

@@ -3,7 +3,7 @@
 import pytest
 
 from lra.tables.comparison import comparison_table, contenders
-from lra.tables.dev_curves import FLOPS, SECONDS, at_equal_cost
+from lra.tables.dev_curves import EQUAL_FLOPS, EQUAL_TIME, at_equal_cost
 from tests.tables.records import make_record
 
 CURVES = {
@@ -47,11 +47,11 @@ def records(device="cpu (1 threads)"):
 def test_a_comparison_has_the_columns_that_can_be_computed():
     made = records()
     table = comparison_table(made, contenders(made), title="")
-    column = table.columns.index(SECONDS)
+    column = table.columns.index(EQUAL_TIME)
     assert [row[column] for row in table.rows] == ["20.00", "40.00"], "15 s are 15 steps of full"
-    assert FLOPS not in table.columns
+    assert EQUAL_FLOPS not in table.columns
     counted = comparison_table(made, contenders(made), title="", step_flops={"full": 1e9, "nystrom": 1.5e9})
-    column = counted.columns.index(FLOPS)
+    column = counted.columns.index(EQUAL_FLOPS)
     assert [row[column] for row in counted.rows] == ["40.00", "30.00"]
     assert [line["dev_at_equal_flops"] for line in counted.numbers] == [pytest.approx(40), pytest.approx(30)]
     assert any("15 s of training, all of nystrom" in note for note in counted.notes)
@@ -59,4 +59,4 @@ def test_a_comparison_has_the_columns_that_can_be_computed():
 
 def test_seconds_of_different_devices_are_not_equal():
     made = records("NVIDIA H100")
-    assert SECONDS not in comparison_table(made, contenders(made), title="").columns
+    assert EQUAL_TIME not in comparison_table(made, contenders(made), title="").columns

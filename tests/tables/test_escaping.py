@@ -54,7 +54,7 @@ def test_csv_holds_no_formula_but_numbers_stay_numbers(sign):
     safe = "'" if sign in "=+-@" else "\\"  # a tab or a return is spelled out
     assert [row[0].strip()[0] for row in rows[1:]] == [safe, safe]
     assert [row[1] for row in rows[1:]] == ["-1.5", "+2"]
-    cells = TextTable(title="", columns=("a",), rows=[], numbers=[{f"{sign}key": f"{sign}cmd", "mean": -0.5}]).to_csv()
+    cells = TextTable(title="", columns=("a",), rows=[], csv_rows=[{f"{sign}key": f"{sign}cmd", "mean": -0.5}]).to_csv()
     header, cell = csv.reader(io.StringIO(cells))
     assert header[0].startswith(safe)
     assert cell[0].startswith(safe)

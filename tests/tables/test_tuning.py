@@ -113,4 +113,4 @@ def test_a_point_that_was_drawn_twice_is_one_configuration():
     twice = [Trial(number=number, configuration="same", point={}, accuracy=0.2) for number in range(2)]
     again = Search(method="full", task="listops", budget=2, trials=twice)
     table = tuning_table([again], title="", head="attention", seed=1000, space="1a2b3c4d")
-    assert (again.tried, table.rows[0][-2], table.numbers[0]["tried"]) == (1, "2 of 2 (1 different)", 1)
+    assert (again.tried, table.rows[0][-2], table.csv_rows[0]["tried"]) == (1, "2 of 2 (1 different)", 1)

@@ -117,7 +117,7 @@ def make_task_tables(run_set: RunSet, kind: str, make_table: MakeTable) -> Table
     made = {task: make_table(task, of_task, task_title(task, of_task)) for task, of_task in by_task.items()}
     if format_of(run_set) == "csv":  # one table, with one header
         (first, _), *_ = made.values()
-        whole = replace(first, numbers=[cell for table, _ in made.values() for cell in table.numbers])
+        whole = replace(first, csv_rows=[row for table, _ in made.values() for row in table.csv_rows])
         figures = [
             drawn
             for task, (_, drawings) in made.items()

@@ -64,7 +64,7 @@ def show_runs(cfg: DictConfig) -> ShownRuns:
     now, references = time.time(), published_curves(runs)
     rows = [
         [
-            f"{line.task}/{line.method}",
+            f"{line.task}/{line.label}",
             settings_hash,
             str(line.seed),
             "; ".join(filter(None, [line.state, _place_among_published(line, references)])),
@@ -74,7 +74,7 @@ def show_runs(cfg: DictConfig) -> ShownRuns:
             str(line.path.relative_to(runs) if line.path.is_relative_to(runs) else line.path),
         ]
         for line in lines
-        for settings, _, settings_hash in [line.settings.rpartition("-")]
+        for settings, _, settings_hash in [line.settings_folder.rpartition("-")]
     ]
     table = TextTable(
         title=f"{len(lines)} runs {'in' if path.is_file() else 'below'} {path}",
@@ -91,7 +91,7 @@ class Line(NamedTuple):
     """What is shown of a run in the folder of runs, or of a published record, which has no `run`.
 
     `path` is the run's folder, or the file of published records, `group` the run group, or the name of that file,
-    `method` the attention or the mixer, with the settings that tell it apart if the run is finished, `settings`
+    `label` the attention or the mixer, with the settings that tell it apart if the run is finished, `settings_folder`
     protocol, size, steps and hash, and `touched` the time of the last change, in seconds since 1970.
     """
 
@@ -100,8 +100,8 @@ class Line(NamedTuple):
     path: Path
     group: str
     task: str
-    method: str
-    settings: str
+    label: str
+    settings_folder: str
     seed: int
     state: str
     touched: float
@@ -111,7 +111,7 @@ def lines_of_runs(runs: Path, group: str | None) -> list[Line]:
     """Look at every run below `runs`, or below one of its groups."""
     lines = [_line_of_run(run, runs) for run in Run.below(runs if group is None else runs / group, runs)]
     names = method_names([line.record for line in lines if line.record])
-    return _sorted(line._replace(method=names[id(line.record)]) if line.record else line for line in lines)
+    return _sorted(line._replace(label=names[id(line.record)]) if line.record else line for line in lines)
 
 
 def _line_of_run(run: Run, runs: Path) -> Line:
@@ -122,8 +122,8 @@ def _line_of_run(run: Run, runs: Path) -> Line:
         path=run.folder,
         group=str(run.folder.relative_to(runs).parents[3]),
         task=names.task,
-        method=names.method,
-        settings=names.settings,
+        label=names.method,
+        settings_folder=names.settings,
         seed=names.seed,
         state=state,
         touched=run.touched,
@@ -146,15 +146,15 @@ def published_lines(top: Path) -> tuple[list[Line], list[str]]:
     return _sorted(lines), problems
 
 
-def _line_of_record(record: Record, method: str, source: Path) -> Line:
+def _line_of_record(record: Record, label: str, source: Path) -> Line:
     return Line(
         run=None,
         record=record,
         path=source,
         group=source.stem,
         task=record.task,
-        method=method,
-        settings=f"{record.protocol}-{record.size}-{record.steps}steps-{record.config_hash}",
+        label=label,
+        settings_folder=f"{record.protocol}-{record.size}-{record.steps}steps-{record.config_hash}",
         seed=record.seed,
         state=finished_text(record),
         touched=datetime.fromisoformat(finished_at(record)).timestamp(),
@@ -173,7 +173,7 @@ def method_names(records: Collection[Record]) -> dict[int, str]:
 
 
 def _sorted(lines: Iterable[Line]) -> list[Line]:
-    return sorted(lines, key=lambda line: (line.group, line.task, natural(line.method), line.settings, line.seed))
+    return sorted(lines, key=lambda line: (line.group, line.task, natural(line.label), line.settings_folder, line.seed))
 
 
 def _place_among_published(line: Line, published: list[Record]) -> str:

@@ -134,7 +134,7 @@ def significant(value: float) -> str:
     return f"{value:,.0f}" if value >= 100 else f"{value:.1f}" if value >= 10 else f"{value:.2f}"
 
 
-def _numbers(cell: BenchCell, name: PassName, batch: int) -> dict[str, object]:
+def _csv_row(cell: BenchCell, name: PassName, batch: int) -> dict[str, object]:
     measured = pass_of(cell, name)
     low, high = quartiles(measured) if measured else (None, None)
     return {
@@ -155,13 +155,13 @@ def _numbers(cell: BenchCell, name: PassName, batch: int) -> dict[str, object]:
 
 def csv_table(record: BenchRecord) -> TextTable:
     """Build the table whose CSV has a line for each pass of each cell."""
-    numbers = [
-        _numbers(cell, name, record["settings"]["batch"])
+    csv_rows = [
+        _csv_row(cell, name, record["settings"]["batch"])
         for length in lengths_of(record)
         for cell in cells_at(record, length).values()
         for name in ran_passes(record)
     ]
-    return TextTable(title=title_of_bench(record), columns=("length",), rows=[], numbers=numbers)
+    return TextTable(title=title_of_bench(record), columns=("length",), rows=[], csv_rows=csv_rows)
 
 
 def bench_markdown(record: BenchRecord) -> str:
