@@ -111,7 +111,7 @@ def test_seeds_on_both_sides_are_a_median_and_a_range_in_tables_sweeps_and_avera
     assert str(row.cells["pathfinder"]) == "93.00 [59.00, 94.00] (3)"
     table = sweep_table(sweep_points(on_both_sides(), LANDMARKS), LANDMARKS, title="")
     assert table.rows[0][1] == "93.00 [59.00, 94.00] (3)"
-    (numbers,) = table.numbers
+    (numbers,) = table.csv_rows
     assert [numbers[key] for key in ("converged", "median", "lowest", "highest")] == [2, 93.0, 59.0, 94.0]
     others = [make_record(task, accuracy=0.60, size="short") for task in ("listops", "text", "retrieval", "image")]
     (row,) = make_rows([*others, *on_both_sides()], reference="paper")

@@ -132,7 +132,7 @@ def test_what_was_not_recorded_is_not_taken_for_the_papers():
     start = "Not the paper's settings, so without its numbers: not recorded: model, "
     (note,) = [note for note in table.notes if note.startswith(start)]
     assert note.endswith(f" and {len(said) - 3} more.")
-    assert table.numbers[0]["departures"] == "; ".join(said)
+    assert table.csv_rows[0]["departures"] == "; ".join(said)
     assert any("1 of 1 records lack model" in note for note in table.notes)
 
 

@@ -75,7 +75,7 @@ def test_a_window_has_its_widths_in_order_then_what_has_none_and_its_range():
     assert found.gain == pytest.approx(20)
     table = sweep_table(points, WINDOW, title="ListOps")
     assert str(found) in table.notes[0]
-    assert [row["range"] for row in table.numbers] == ["16", "16", "", "", ""]
+    assert [row["range"] for row in table.csv_rows] == ["16", "16", "", "", ""]
     assert "inverse" not in table.columns
 
 

@@ -53,7 +53,7 @@ def test_a_comparison_has_the_columns_that_can_be_computed():
     counted = comparison_table(made, contenders(made), title="", step_flops={"full": 1e9, "nystrom": 1.5e9})
     column = counted.columns.index(EQUAL_FLOPS)
     assert [row[column] for row in counted.rows] == ["40.00", "30.00"]
-    assert [line["dev_at_equal_flops"] for line in counted.numbers] == [pytest.approx(40), pytest.approx(30)]
+    assert [line["dev_at_equal_flops"] for line in counted.csv_rows] == [pytest.approx(40), pytest.approx(30)]
     assert any("15 s of training, all of nystrom" in note for note in counted.notes)
 
 
