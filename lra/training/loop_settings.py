@@ -1,11 +1,14 @@
 """What a training is told beside its model, data and device."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from pytorch_lightning.callbacks import Callback
-from pytorch_lightning.loggers.logger import Logger
+if TYPE_CHECKING:  # slow, and a test of a run does without
+    from pytorch_lightning.callbacks import Callback
+    from pytorch_lightning.loggers.logger import Logger
 
 
 @dataclass(frozen=True, kw_only=True)
