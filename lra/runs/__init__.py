@@ -1,1 +1,1 @@
-"""What a run's folder holds: files, lock, failure, the record and its schema."""
+"""What a run's folder holds: its files, the record and its schema."""

@@ -248,7 +248,7 @@ class TextTable:
         )
 
     def to_csv(self) -> str:
-        """Convert to CSV: one line per cell if there are `numbers`, else one per row."""
+        """Convert to CSV: one line per cell if there are `csv_rows`, else one per row."""
         cells: list[list[object]] = [list(cell.values()) for cell in self.csv_rows] or [list(row) for row in self.rows]
         names = list(self.csv_rows[0]) if self.csv_rows else self.columns
         text = io.StringIO()

@@ -44,7 +44,7 @@ class Tables:
 
     Attributes:
         run_set: what was asked for.
-        tables: those of several tasks, or one.
+        tables: those of several tasks, or one; on a terminal none where `there` says what is there.
         there: lines that say what is there, with commands that show it; empty where something is that was asked for.
         failed: number of cells that have failed.
     """
@@ -64,7 +64,7 @@ class Tables:
         on_terminal = format_of(run_set) == "terminal"
         for line in self.there:
             _say(line, console if on_terminal else None)
-        for index, made in enumerate(() if self.there and on_terminal else self.tables):
+        for index, made in enumerate(self.tables):
             if index and on_terminal:
                 console.print()
             in_file = _write(run_set, console, made, above=in_file)
