@@ -6,7 +6,8 @@ import pytest
 from rich.console import Console
 
 from lra.tables.accuracy_table import accuracy_table
-from lra.tables.comparison import comparison_table, contenders
+from lra.tables.comparison import contenders
+from lra.tables.comparison_table import comparison_table
 from lra.terminal.fit_table import print_text_table
 from lra.terminal.text_table import TextTable
 from tests.tables.records import make_record

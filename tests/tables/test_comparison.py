@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from lra.tables.accuracy_table import accuracy_table
-from lra.tables.comparison import EFFECT, comparison_table, contenders, paper_noise
+from lra.tables.comparison import contenders
+from lra.tables.comparison_table import EFFECT, comparison_table, paper_noise
 from lra.tables.figures.comparison import pareto_front
 from lra.tables.task_statistics import above_no_attention
 from lra.tables.variants import RowKey

@@ -2,7 +2,8 @@
 
 import pytest
 
-from lra.tables.comparison import comparison_table, contenders
+from lra.tables.comparison import contenders
+from lra.tables.comparison_table import comparison_table
 from lra.tables.dev_curves import EQUAL_FLOPS, EQUAL_TIME, at_equal_cost
 from tests.tables.records import make_record
 

@@ -9,7 +9,8 @@ import pytest
 from lra.base.paths import conf_names, read_choice
 from lra.tables.accuracy_table import accuracy_table
 from lra.tables.cells import indices_of_best
-from lra.tables.comparison import comparison_table, contenders
+from lra.tables.comparison import contenders
+from lra.tables.comparison_table import comparison_table
 from lra.terminal.display_names import BIBLIOGRAPHY, METHOD, TASK, bibliography
 from lra.terminal.text_table import TextTable
 from tests.tables.records import make_record

@@ -10,7 +10,8 @@ from lra.base.settings_hash import hash_of
 from lra.run import Run
 from lra.runs.record import validated
 from lra.tables.accuracy_table import accuracy_table
-from lra.tables.comparison import comparison_table, contenders
+from lra.tables.comparison import contenders
+from lra.tables.comparison_table import comparison_table
 from lra.verbs.train_summary import print_summary
 from tests.tables.records import make_record
 

@@ -59,7 +59,8 @@ def test_the_longer_words_have_more_elements_and_the_same_command_adds_what_a_ki
 
 
 def test_a_table_has_the_accuracies_on_longer_sequences(home, capsys):
-    from lra.tables.comparison import comparison_table, contenders
+    from lra.tables.comparison import contenders
+    from lra.tables.comparison_table import comparison_table
     from tests.tables.records import make_record
 
     records = []

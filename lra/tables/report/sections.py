@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from functools import partial
 
 from lra.tables.attention_sweep import SWEEPS, sweep_points, sweep_table
-from lra.tables.comparison import comparison_table
+from lra.tables.comparison_table import comparison_table
 from lra.tables.dev_curves import dev_curves
 from lra.tables.figures.attention_sweep import plot_sweep
 from lra.tables.figures.comparison import plot_pareto

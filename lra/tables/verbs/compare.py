@@ -37,7 +37,8 @@ from lra.runs.schema import Record
 from lra.settings.hashed_settings import config_hash, hashed_settings
 from lra.settings.method import mixer_settings
 from lra.tables.cells import make_rows
-from lra.tables.comparison import baseline_row, comparison_table, contenders
+from lra.tables.comparison import baseline_row, contenders
+from lra.tables.comparison_table import comparison_table
 from lra.tables.dev_curves import convergence_notes, dev_curves
 from lra.tables.figures.comparison import plot_pareto
 from lra.tables.figures.dev_curves import curves_to_draw, plot_curves

@@ -10,7 +10,8 @@ from lra.settings.compose import load_config
 from lra.settings.hashed_settings import config_hash, hashed_settings
 from lra.settings.plain_values import plain
 from lra.tables.accuracy_table import accuracy_table
-from lra.tables.comparison import comparison_table, contenders
+from lra.tables.comparison import contenders
+from lra.tables.comparison_table import comparison_table
 from lra.tables.grid.cell import make_cells, space_of
 from lra.tables.grid.tuned import make_tuned_cells
 from lra.types import UserError
