@@ -59,7 +59,7 @@ def main(arguments: Sequence[str]) -> Tables | None:
     if not search_first("compare", arguments, make_console()):
         return None
     run_set = read_run_set("compare", arguments)
-    tables = plan_run_or_show(run_set, show)
+    tables = plan_run_or_show(run_set, make_tables)
     if run_set.options.what == "plan":
         _print_seeds_needed(run_set, make_console())
     return tables
@@ -76,7 +76,7 @@ def _print_seeds_needed(run_set: RunSet, console: Console) -> None:
             console.print(seeds_note(task, of_task, hashes, rows=len(rows), seeds=len(cells) // len(rows)))
 
 
-def show(run_set: RunSet) -> Tables:
+def make_tables(run_set: RunSet) -> Tables:
     """Make a table and draw two pictures for every task: accuracy against time, and the dev curves of all seeds."""
 
     def make(_task: str, records: list[Record], title: str) -> tuple[TextTable, dict[str, Draw]]:

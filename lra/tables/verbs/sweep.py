@@ -46,10 +46,10 @@ def main(arguments: Sequence[str]) -> Tables | None:
         line = f"{mixer} has no {swept.name}; leave it out, or vary its own options: lra train -m mixer=s4d seed=0,1"
         raise UserError(line)
     run_set = read_run_set("sweep", arguments[1:], swept=swept.name, second_sweep=BESIDE[swept.name])
-    return plan_run_or_show(run_set, partial(show, swept))
+    return plan_run_or_show(run_set, partial(make_tables, swept))
 
 
-def show(swept: SweptNumber, run_set: RunSet) -> Tables:
+def make_tables(swept: SweptNumber, run_set: RunSet) -> Tables:
     """Make a table and draw a figure for every task."""
 
     def make(_task: str, records: list[Record], title: str) -> tuple[TextTable, dict[str, Draw]]:

@@ -60,10 +60,10 @@ def main(arguments: Sequence[str]) -> Tables | None:
     """Plan, run or show."""
     if not search_first("table", arguments, make_console()):
         return None
-    return plan_run_or_show(read_run_set("table", arguments), show)
+    return plan_run_or_show(read_run_set("table", arguments), make_tables)
 
 
-def show(run_set: RunSet) -> Tables:
+def make_tables(run_set: RunSet) -> Tables:
     """Make the table of the group's records; draw a heat map of probes, or of any tasks where `figure=` says."""
     records = run_set.records()
     there = what_is_there(run_set)

@@ -45,10 +45,10 @@ MOST_MARKERS = 5  # on a line
 
 def main(arguments: Sequence[str]) -> Tables | None:
     """Plan, run or show."""
-    return plan_run_or_show(read_run_set("tune", arguments), show)
+    return plan_run_or_show(read_run_set("tune", arguments), make_tables)
 
 
-def show(run_set: RunSet) -> Tables:
+def make_tables(run_set: RunSet) -> Tables:
     """Tabulate the best configuration of each method for every task, and draw the expected best."""
     space, columns = run_set.space(), run_set.options.figure_columns
 
