@@ -2,11 +2,13 @@
 
 import gc
 import io
+import math
 import os
 import re
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
@@ -41,6 +43,21 @@ PIXEL = bytes.fromhex(  # a PNG
     "89504e470d0a1a0a0000000d4948445200000001000000010800000000"
     "3a7e9b550000000a49444154789c6360000000020001e221bc330000000049454e44ae426082"
 )
+
+
+STARTED = time.monotonic()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Declare `--minutes`, for a machine whose time is limited."""
+    parser.addoption("--minutes", type=float, default=math.inf, help="skip tests that have not begun after these")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Skip a test for which `--minutes` has left no time; `-rs` counts them."""
+    if time.monotonic() - STARTED > 60 * item.config.getoption("--minutes"):
+        pytest.skip("the time of --minutes is over")
 
 
 @pytest.hookimpl(tryfirst=True)
