@@ -11,15 +11,18 @@ if TYPE_CHECKING:  # slow, and a verb may have nothing to print
 
 
 class Result(Protocol):
-    """The result of a verb; what it says on the way, such as its progress, is printed by then."""
+    """The result of a verb; what it says on the way, such as its progress, is printed by then.
+
+    One that sweepers search, as of a training, has its number as `objective`.
+    """
 
     def show(self, console: Console) -> None:
         """Print it."""
 
 
 def show_result(result: Result | float | None) -> float | None:
-    """Print what a verb hands back; return a number, which is for Hydra's sweepers, as it is."""
+    """Print what a verb hands back; return the number for Hydra's sweepers, or what is one already."""
     if result is None or isinstance(result, int | float):
         return result
     result.show(make_console())
-    return None
+    return getattr(result, "objective", None)

@@ -20,17 +20,26 @@ from lra.training.compiled import compile_model
 from lra.training.correct_examples import correct_examples
 from lra.training.loop_settings import TrainerAdditions
 from lra.types import UserError
-from lra.verbs.train_summary import print_predictions
+from lra.verbs.train_summary import Prediction, predict_examples, print_predictions
 
 
 @dataclass(frozen=True, kw_only=True)
 class Evaluation:
-    """The test of a trained run: its accuracy, a fraction in [0, 1], and the recorded one; None without a record."""
+    """The test of a trained run.
+
+    Attributes:
+        run: the run.
+        accuracy: a fraction in [0, 1].
+        examples: the number of test examples.
+        recorded: the recorded accuracy; None without a record.
+        predictions: some examples, with the guesses.
+    """
 
     run: Run
     accuracy: float
     examples: int
     recorded: float | None
+    predictions: list[Prediction]
 
     @property
     def is_as_recorded(self) -> bool:
@@ -43,6 +52,7 @@ class Evaluation:
         Raises:
             UserError: when the run has another accuracy.
         """
+        print_predictions(console, self.predictions)
         console.print(f"test accuracy {self.accuracy:.4%} over {self.examples:,} examples")
         if self.recorded is None:
             console.print("the run has no result yet to compare with")
@@ -77,13 +87,13 @@ def evaluate_run(cfg: DictConfig, trainer: Mapping[str, object]) -> Evaluation:
         trained.trainer.update(trainer)
         check_config(trained, None)
     correct = _correct(trained, run)
-    print_predictions(console, trained, run, cfg.predictions)
     record = run.record
     return Evaluation(
         run=run,
         accuracy=correct.float().mean().item(),
         examples=len(correct),
         recorded=None if record is None else record.test_accuracy,
+        predictions=predict_examples(trained, run, cfg.predictions),
     )
 
 

@@ -37,12 +37,9 @@ def main_reads(arguments: Sequence[str]) -> bool:
     return list(arguments) in [["tasks"], ["attentions"]]
 
 
-def main(arguments: Sequence[str]) -> None:
+def main(arguments: Sequence[str]) -> Result:
     """List the tasks at the default size, or the attentions and mixers."""
-    if arguments[0] == "tasks":
-        show_tasks(default_choice("size"), data_dir())
-    else:
-        show_attentions()
+    return show_tasks(default_choice("size"), data_dir()) if arguments[0] == "tasks" else show_attentions()
 
 
 def to_overrides(arguments: list[str]) -> list[str]:
@@ -62,7 +59,7 @@ def to_overrides(arguments: list[str]) -> list[str]:
     return [f"what={what}", *(with_group_found(rest) if what == "runs" else rest)]
 
 
-def run(cfg: DictConfig) -> Result | None:
+def run(cfg: DictConfig) -> Result:
     """Show what `cfg.what` names."""
     for what, keys in OPTIONS_OF.items():
         if what != cfg.what and typed_overrides(*keys):
@@ -72,18 +69,16 @@ def run(cfg: DictConfig) -> Result | None:
     if cfg.what == "protocol":
         from lra.verbs.show_protocol import show_protocol
 
-        show_protocol(cfg)
-    elif cfg.what == "data":
+        return show_protocol(cfg)
+    if cfg.what == "data":
         from lra.verbs.show_data import show_data  # not for the others: numpy, and what a store needs
 
-        show_data(cfg)
-    elif cfg.what == "runs":
+        return show_data(cfg)
+    if cfg.what == "runs":
         shown: Result = verb_module("show_runs").show_runs(cfg)  # in lra/tables/verbs, because it reads many runs
         return shown
-    elif cfg.what in ("tasks", "attentions"):
-        show_tasks(cfg.size.name, Path(cfg.paths.data)) if cfg.what == "tasks" else show_attentions()
-    else:
-        from lra.verbs.show_model import show_model  # torch
+    if cfg.what in ("tasks", "attentions"):
+        return show_tasks(cfg.size.name, Path(cfg.paths.data)) if cfg.what == "tasks" else show_attentions()
+    from lra.verbs.show_model import show_model  # torch
 
-        show_model(cfg)
-    return None
+    return show_model(cfg)

@@ -1,10 +1,12 @@
 """`lra show tasks` and `lra show attentions`: what can be chosen, read from the configuration and the prepared data."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from omegaconf import OmegaConf
+from rich.console import Console
 
 from lra.base.paths import DESCRIPTION, NO_OPTION_KEYS, conf_names, read_choice
 from lra.base.printed_commands import command, override, typed_config_dirs
@@ -14,25 +16,54 @@ from lra.data.manifest import MANIFEST, SPLITS, read_manifest
 from lra.runs.flat_settings import value_text
 from lra.settings.method import ATTENTION
 from lra.settings.run_folder import store_dir
-from lra.terminal.console import make_console
 from lra.terminal.fit_table import print_prose, print_text_table
 from lra.terminal.text_table import TextTable
 
 METHODS = ("attention", "mixer")
 
 
-def show_attentions() -> None:
-    """Print each attention and mixer: source, cost, options, switches of the protocol, differences from its paper."""
+@dataclass(frozen=True)
+class ShownMethods:
+    """The attentions and mixers that can be chosen.
+
+    Attributes:
+        table: of each the choice, its options, what the protocol sets, cost and source.
+        differences: those from its paper, by choice, such as `attention=bigbird`.
+    """
+
+    table: TextTable
+    differences: dict[str, str]
+
+    def show(self, console: Console) -> None:
+        """Print the table, then the differences."""
+        print_text_table(console, self.table)
+        console.print("\nWhere they differ from their papers:")
+        for choice, text in self.differences.items():
+            for line in (choice, *(f"  {difference}" for difference in text.split("; "))):
+                print_prose(console, line)
+
+
+@dataclass(frozen=True)
+class ShownTasks:
+    """The tasks that can be chosen: a table of the benchmark's, then one of probes."""
+
+    tables: tuple[TextTable, ...]
+
+    def show(self, console: Console) -> None:
+        """Print the tables."""
+        for number, table in enumerate(self.tables):
+            if number:
+                console.print()
+            print_text_table(console, table)
+
+
+def show_attentions() -> ShownMethods:
+    """Read each attention and mixer: source, cost, options, switches of the protocol, differences from its paper."""
     rows = [_method_row(group, name, file) for group in METHODS for name, file in choices(group).items()]
     columns = ("choice", "options", "set by the protocol", "cost in L", "source")
     optional = ("source", "set by the protocol")
     table = TextTable(title="Attentions and mixers", columns=columns, rows=rows, optional=optional, prose=columns)
-    console = make_console()
-    print_text_table(console, table)
-    console.print("\nWhere they differ from their papers:")
-    for choice, text in differences().items():
-        for line in (choice, *(f"  {difference}" for difference in text.split("; "))):
-            print_prose(console, line)
+    return ShownMethods(table, differences())
 
 
 def choices(group: str) -> dict[str, dict[str, Any]]:
@@ -60,23 +91,21 @@ def _method_row(group: str, name: str, file: dict[str, Any]) -> list[str]:
     return [f"{group}={name}", "; ".join(own) or MISSING, "; ".join(switches) or MISSING, *map(str, described)]
 
 
-def show_tasks(size: str, data: Path) -> None:
-    """Print each task at a size: what it is, classes, length, examples, whether its data is below `data`, terms.
-
-    Probes have a table of their own.
-    """
-    files, console = choices("task"), make_console()
-    for title, of_probes in (("Tasks", False), ("Probes: generated tasks, no part of Long Range Arena", True)):
-        table = TextTable(
-            title=f"{title}, size={size}; metric: accuracy over every test example",
-            columns=("task", "classes", "length", "train / dev / test", "data here", "terms", "what"),
-            rows=[_task_row(name, file, size, data) for name, file in files.items() if is_probe(file) is of_probes],
-            optional=("terms", "train / dev / test", "data here", "classes"),
-            prose=("data here", "terms", "what"),
+def show_tasks(size: str, data: Path) -> ShownTasks:
+    """Read each task at a size: what it is, classes, length, examples, whether its data is below `data`, terms."""
+    files = choices("task")
+    return ShownTasks(
+        tuple(
+            TextTable(
+                title=f"{title}, size={size}; metric: accuracy over every test example",
+                columns=("task", "classes", "length", "train / dev / test", "data here", "terms", "what"),
+                rows=[_task_row(name, file, size, data) for name, file in files.items() if is_probe(file) is of_probes],
+                optional=("terms", "train / dev / test", "data here", "classes"),
+                prose=("data here", "terms", "what"),
+            )
+            for title, of_probes in (("Tasks", False), ("Probes: generated tasks, no part of Long Range Arena", True))
         )
-        if of_probes:
-            console.print()
-        print_text_table(console, table)
+    )
 
 
 def _task_row(name: str, file: dict[str, Any], size: str, data: Path) -> list[str]:

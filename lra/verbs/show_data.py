@@ -1,5 +1,6 @@
 """`lra show data`: show examples in readable form, and the statistics of a store."""
 
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -8,10 +9,9 @@ from rich.console import Console
 from rich.text import Text
 
 from lra.base.text import size_text
-from lra.data.codec import images
+from lra.data.codec import Codec, images
 from lra.data.loader import EvalLoader
 from lra.data.store import Split
-from lra.data.store_data import StoreData
 from lra.from_config import build_codec, build_data
 from lra.from_config.store import ensure_store, print_store
 from lra.settings.run_folder import store_dir
@@ -24,45 +24,136 @@ BINS, BAR = 10, 40
 SHEET = 64  # images on a contact sheet
 
 
-def show_data(cfg: DictConfig) -> None:
-    """Print examples of a task and the statistics of its store; for images, write a contact sheet too."""
-    console = make_console()
-    ensure_store(cfg, console)
+@dataclass(frozen=True, kw_only=True)
+class ShownExample:
+    """An example in readable form.
+
+    Attributes:
+        label: its class.
+        lengths: the number of stored tokens of each sequence.
+        lines: its sequences.
+        cut_at: the length at which one was cut, if it may have been.
+    """
+
+    label: int
+    lengths: list[int]
+    lines: list[str]
+    cut_at: int | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShownData:
+    """Examples of a split, and the statistics of its store.
+
+    Attributes:
+        split: train, dev or test.
+        examples: the first ones.
+        lengths: of the sequences that were looked at, in tokens.
+        looked_at: the number of examples whose masked tokens were counted.
+        masked: the fraction of their tokens that is masked.
+        batch_shape: of a batch's tokens.
+        batch_bytes: memory of a batch.
+        majority: accuracy of the most frequent label, a fraction.
+        by_first_token: accuracy of the most frequent label after an example's first token, counted on train.
+        sheet: the contact sheet; None: the examples are no images.
+        folder: the store.
+    """
+
+    split: str
+    examples: list[ShownExample]
+    lengths: np.ndarray
+    looked_at: int
+    masked: float
+    batch_shape: tuple[int, ...]
+    batch_bytes: float
+    majority: float
+    by_first_token: float
+    sheet: Path | None
+    folder: Path
+
+    def show(self, console: Console) -> None:
+        """Print examples and statistics."""
+        for index, example in enumerate(self.examples):
+            sizes = " + ".join(f"{length:,}" for length in example.lengths)
+            console.print(Text.assemble((f"{self.split} {index}", "bold"), f"  label {example.label}  {sizes} tokens"))
+            for line in example.lines:
+                console.print(f"  {line}")
+            if example.cut_at is not None:
+                console.print(f"  … cut at {example.cut_at:,}", style="yellow")
+        _print_lengths(console, self.lengths)
+        print_prose(
+            console,
+            f"masked tokens {self.masked:.1%} of {self.looked_at:,} {self.split} examples; a batch has"
+            f" {' × '.join(map(str, self.batch_shape))} tokens, {size_text(self.batch_bytes)}",
+        )
+        print_prose(
+            console,
+            f"accuracy on {self.split} without a model: {self.majority:.1%} by the most frequent label,"
+            f" {self.by_first_token:.1%} by the most frequent label after an example's first token, counted on train",
+        )
+        if self.sheet is not None:
+            console.print(f"contact sheet: {self.sheet}")
+        print_store(console, self.folder)
+
+
+def show_data(cfg: DictConfig) -> ShownData:
+    """Look at examples of a task and the statistics of its store; for images, write a contact sheet too."""
+    ensure_store(cfg, make_console())
     data = build_data(cfg)
     split, codec = data.splits[cfg.split], build_codec(cfg)
     stored_cut = any(facts["cut_sequences"] for facts in data.manifest["splits"].values())
     may_be_cut = stored_cut or split.longest is not None
+    longest = min(data.manifest["max_length"], split.longest or data.manifest["max_length"])
+    examples = []
     for index in range(min(cfg.examples, len(split))):
         stored, label = split.example(index)
-        sizes = " + ".join(f"{len(sequence):,}" for sequence in stored)
-        console.print(Text.assemble((f"{cfg.split} {index}", "bold"), f"  label {label}  {sizes} tokens"))
-        for line in codec.draw(stored, data.source_facts):
-            console.print(f"  {line}")
-        longest = min(data.manifest["max_length"], split.longest or data.manifest["max_length"])
-        if may_be_cut and codec.square(stored[0]) is None and any(len(sequence) == longest for sequence in stored):
-            console.print(f"  … cut at {longest:,}", style="yellow")
-    _print_lengths(console, split)
-    _print_batch(console, data, cfg.split)
-    majority = np.bincount(split.labels).max() / len(split)
-    by_token = first_token_rate(data.splits["train"], split)
-    print_prose(
-        console,
-        f"accuracy on {cfg.split} without a model: {majority:.1%} by the most frequent label,"
-        f" {by_token:.1%} by the most frequent label after an example's first token, counted on train",
+        is_cut = may_be_cut and codec.square(stored[0]) is None and any(len(each) == longest for each in stored)
+        examples.append(
+            ShownExample(
+                label=label,
+                lengths=[len(sequence) for sequence in stored],
+                lines=codec.draw(stored, data.source_facts),
+                cut_at=longest if is_cut else None,
+            )
+        )
+    batch = next(iter(EvalLoader(data.collator(cfg.split), batch_size=min(LOOKED_AT, data.num_examples(cfg.split)))))
+    tensors = [tensor for tensor in batch if tensor is not None]
+    example_bytes = sum(tensor.numel() * tensor.element_size() for tensor in tensors) / len(batch.label)
+    return ShownData(
+        split=cfg.split,
+        examples=examples,
+        lengths=_lengths(split),
+        looked_at=len(batch.label),
+        masked=0.0 if batch.valid is None else 1 - batch.valid.float().mean().item(),
+        batch_shape=(data.batch_size, *batch.tokens.shape[1:]),
+        batch_bytes=example_bytes * data.batch_size,
+        majority=float(np.bincount(split.labels).max() / len(split)),
+        by_first_token=first_token_rate(data.splits["train"], split),
+        sheet=_sheet(cfg, split, codec),
+        folder=store_dir(cfg),
     )
-    first = [split.example(i) for i in range(min(SHEET, len(split)))]
+
+
+def _sheet(cfg: DictConfig, split: Split, codec: Codec) -> Path | None:
+    """Write the first images on one sheet; None where the examples are none."""
+    first = [split.example(index) for index in range(min(SHEET, len(split)))]
     sheet = images(codec, [stored[0] for stored, _ in first])
-    if sheet:
-        path = Path(cfg.paths.runs) / "show" / f"{cfg.task.name}-{cfg.size.name}-{cfg.split}.png"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        console.print(f"contact sheet: {contact_sheet(sheet, [label for _, label in first], path)}")
-    print_store(console, store_dir(cfg))
+    if not sheet:
+        return None
+    path = Path(cfg.paths.runs) / "show" / f"{cfg.task.name}-{cfg.size.name}-{cfg.split}.png"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return contact_sheet(sheet, [label for _, label in first], path)
 
 
-def _print_lengths(console: Console, split: Split) -> None:
-    """Print a histogram of the lengths, unless all lengths are equal."""
+def _lengths(split: Split) -> np.ndarray:
+    """The lengths of sequences that lie evenly in the split."""
     numbers = split.sequences[:: max(1, len(split) // LOOKED_AT)].ravel()
-    lengths = np.minimum(split.offsets[numbers + 1] - split.offsets[numbers], split.longest or np.inf)
+    lengths: np.ndarray = np.minimum(split.offsets[numbers + 1] - split.offsets[numbers], split.longest or np.inf)
+    return lengths
+
+
+def _print_lengths(console: Console, lengths: np.ndarray) -> None:
+    """Print a histogram of the lengths, unless all are equal."""
     if lengths.min() == lengths.max():
         return
     counts, edges = np.histogram(lengths, BINS)
@@ -86,17 +177,3 @@ def _first_tokens(split: Split) -> np.ndarray:
     """The first token of each example's first sequence; 0 where it is empty."""
     starts, ends = split.offsets[split.sequences[:, 0]], split.offsets[split.sequences[:, 0] + 1]
     return np.where(starts < ends, split.tokens[np.minimum(starts, len(split.tokens) - 1)], 0)
-
-
-def _print_batch(console: Console, data: StoreData, split: str) -> None:
-    """Print the share of masked tokens, and shape and memory of a batch."""
-    batch = next(iter(EvalLoader(data.collator(split), batch_size=min(LOOKED_AT, data.num_examples(split)))))
-    masked = 0.0 if batch.valid is None else 1 - batch.valid.float().mean().item()
-    tensors = [tensor for tensor in batch if tensor is not None]
-    example_bytes = sum(tensor.numel() * tensor.element_size() for tensor in tensors) / len(batch.label)
-    shape = " × ".join(map(str, (data.batch_size, *batch.tokens.shape[1:])))
-    print_prose(
-        console,
-        f"masked tokens {masked:.1%} of {len(batch.label):,} {split} examples;"
-        f" a batch has {shape} tokens, {size_text(example_bytes * data.batch_size)}",
-    )

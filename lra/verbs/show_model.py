@@ -1,10 +1,12 @@
 """`lra show model`: a model layer by layer, and its size against that with exact attention."""
 
 import re
+from dataclasses import dataclass
 from functools import partial
 
 import torch
 from omegaconf import DictConfig, OmegaConf
+from rich.console import Console
 from torch import Tensor, nn
 
 from lra.attention.base import AttentionBackend
@@ -13,7 +15,6 @@ from lra.from_config import build_model, build_spec
 from lra.model.classifier import count_parameters, in_padded_form, placeholder_inputs
 from lra.settings.compose import without_descriptions
 from lra.settings.method import method_name
-from lra.terminal.console import make_console
 from lra.terminal.fit_table import print_text_table
 from lra.terminal.text_table import TextTable
 
@@ -21,9 +22,28 @@ BLOCK = re.compile(r"(.+?\.[0-9]+)\.")  # of a layer in a block, such as `encode
 ALLOWED_GROWTH = 1.1  # Long Range Arena asks for at most 10 % more parameters than the Transformer's
 
 
-def show_model(cfg: DictConfig) -> None:
-    """Print the model of a task and an attention, layer by layer."""
-    console = make_console()
+@dataclass(frozen=True)
+class ShownModel:
+    """A model layer by layer, its number of parameters, and that with exact attention."""
+
+    table: TextTable
+    parameters: int
+    full_parameters: int
+
+    def show(self, console: Console) -> None:
+        """Print the layers, and whether there are more parameters than Long Range Arena allows."""
+        print_text_table(console, self.table)
+        if self.parameters > ALLOWED_GROWTH * self.full_parameters:
+            console.print(
+                f"{self.parameters / self.full_parameters - 1:+.0%} parameters against attention=full"
+                f" ({self.full_parameters:,}): more than the 10 % that Long Range Arena allows",
+                style="yellow",
+            )
+        console.print(f"parameters: {self.parameters}")
+
+
+def show_model(cfg: DictConfig) -> ShownModel:
+    """Build the model of a task and an attention, and list its layers."""
     spec, model = build_spec(cfg), build_model(cfg)
     table = TextTable(
         title=f"{cfg.task.name} / {method_name(cfg)}, protocol {cfg.protocol.name}; batch of 1",
@@ -32,15 +52,7 @@ def show_model(cfg: DictConfig) -> None:
         optional=("kind",),
         prose=("kind", "output"),
     )
-    print_text_table(console, table)
-    parameters, full = count_parameters(model), count_parameters(build_model(with_full_attention(cfg)))
-    if parameters > ALLOWED_GROWTH * full:
-        console.print(
-            f"{parameters / full - 1:+.0%} parameters against attention=full ({full:,}):"
-            " more than the 10 % that Long Range Arena allows",
-            style="yellow",
-        )
-    console.print(f"parameters: {parameters}")
+    return ShownModel(table, count_parameters(model), count_parameters(build_model(with_full_attention(cfg))))
 
 
 def by_block(rows: list[tuple[str, str, str, int]]) -> list[list[str]]:

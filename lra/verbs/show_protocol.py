@@ -1,11 +1,13 @@
 """`lra show protocol`: show the protocols' switches, and the deviations from the released code that none changes."""
 
 import re
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import yaml
 from omegaconf import DictConfig, OmegaConf
+from rich.console import Console
 
 from lra.base.option_types import as_typed, check_choice
 from lra.base.paths import conf_dir, conf_dirs, conf_names
@@ -14,7 +16,6 @@ from lra.runs.published_numbers import PROTOCOLS
 from lra.settings.compose import load_config
 from lra.settings.plain_values import plain
 from lra.settings.protocol_files import tasks_with_recipe
-from lra.terminal.console import make_console
 from lra.terminal.fit_table import print_text_table
 from lra.terminal.text_table import TextTable
 
@@ -22,8 +23,35 @@ FORMATS = ("terminal", "markdown")
 KEPT = "Deviations from the released code under every protocol"
 
 
-def show_protocol(cfg: DictConfig) -> None:
-    """Print every switch with its meaning and its value in each protocol, what the protocol sets for each task, if it
+@dataclass(frozen=True)
+class ShownProtocol:
+    """The tables of a protocol: of each its title, and its head and rows.
+
+    Attributes:
+        name: the protocol.
+        parts: the tables; the first one has the switches.
+        format: terminal or markdown.
+    """
+
+    name: str
+    parts: list[tuple[str, list[tuple[str, ...]]]]
+    format: str
+
+    def show(self, console: Console) -> None:
+        """Print the tables."""
+        if self.format == "markdown":
+            print("\n\n".join(f"### {title}\n\n{markdown(rows)}" for title, rows in self.parts))
+            return
+        first = f"protocol.SWITCH=VALUE sets one by itself; this is protocol={self.name}"
+        for number, (title, (columns, *rows)) in enumerate(self.parts):
+            shown = title if number else first
+            table = TextTable(title=shown, columns=columns, rows=list(map(list, rows)), prose=columns)
+            print_text_table(console, table)
+            console.print()
+
+
+def show_protocol(cfg: DictConfig) -> ShownProtocol:
+    """Collect every switch with its meaning and its value in each protocol, what the protocol sets for each task, if it
     has models and recipes of its own, and its deviations from the code that it follows.
 
     Raises:
@@ -38,15 +66,7 @@ def show_protocol(cfg: DictConfig) -> None:
     if by_task := task_table(name, size):
         parts.append((f"What protocol={name} sets for each task at size={size}", by_task))
     parts.append((f"Deviations of protocol={name} from its authors' code" if own else KEPT, kept))
-    if cfg.format == "markdown":
-        print("\n\n".join(f"### {title}\n\n{markdown(rows)}" for title, rows in parts))
-        return
-    console = make_console()
-    parts[0] = (f"protocol.SWITCH=VALUE sets one by itself; this is protocol={name}", parts[0][1])
-    for title, (columns, *rows) in parts:
-        table = TextTable(title=title, columns=columns, rows=list(map(list, rows)), prose=columns)
-        print_text_table(console, table)
-        console.print()
+    return ShownProtocol(name, parts, cfg.format)
 
 
 def switch_table() -> list[tuple[str, ...]]:

@@ -47,13 +47,15 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from lra.run import Run
+    from lra.verbs.train_summary import Trained
 
 
-def run(cfg: DictConfig) -> float | None:
-    """Train, test and record a run; show the result of a finished run.
+def run(cfg: DictConfig) -> Trained | float | None:
+    """Train, test and record a run; read the result of a finished run.
 
     Returns:
-        The best dev accuracy, a fraction in [0, 1], for Hydra's sweepers; None if the run was stopped before its end.
+        The finished run; None if it was stopped before its end, and in other ranks than the first. Where this process
+        has started the ranks, of which the first has printed the result, the best dev accuracy alone.
     """
     from hydra.core.hydra_config import HydraConfig
     from hydra.types import RunMode
@@ -64,7 +66,7 @@ def run(cfg: DictConfig) -> float | None:
     from lra.terminal.console import make_console
     from lra.training.ranks import check_launch, is_launched, rank
     from lra.types import UserError
-    from lra.verbs.train_summary import print_predictions, print_summary
+    from lra.verbs.train_summary import Trained, predict_examples
 
     console = make_console()
     processes, nodes = num_processes(cfg), num_nodes(cfg)
@@ -94,19 +96,21 @@ def run(cfg: DictConfig) -> float | None:
             )
         _clear_leftover(run)
         console.print(f"Finished before, nothing to train: {run.folder}")
-        print_summary(console, run, record, Path(cfg.paths.runs))
-        print_predictions(console, cfg, run, cfg.predictions)
-        return record.best_dev_accuracy
+        predictions = predict_examples(cfg, run, cfg.predictions)
+        return Trained(run=run, record=record, runs=Path(cfg.paths.runs), predictions=predictions)
     check_launch(cfg.trainer.devices, nodes)
     from lra.verbs.train_attempt import train_on_devices, train_run  # torch, which a finished run does not need
 
     if processes > 1 and not launched:
         train_on_devices(cfg, run, console, replaced=record)
         record = run.record
-    else:
-        console.quiet = not is_first_rank  # only one of several processes prints
-        record = train_run(cfg, run, console, replaced=record, is_first_rank=is_first_rank)
-    return None if record is None else record.best_dev_accuracy
+        return None if record is None else record.best_dev_accuracy
+    console.quiet = not is_first_rank  # only one of several processes prints
+    record = train_run(cfg, run, console, replaced=record, is_first_rank=is_first_rank)
+    if record is None:
+        return None
+    predictions = predict_examples(cfg, run, cfg.predictions)
+    return Trained(run=run, record=record, runs=Path(cfg.paths.runs), predictions=predictions)
 
 
 def _completed(cfg: DictConfig, record: Record, run: Run, console: Console) -> Record | None:

@@ -44,7 +44,6 @@ from lra.types import LOCKED, UserError
 from lra.verbs.train_longer import add_longer
 from lra.verbs.train_record import add_approximation, check_same_data, note_commit, write_result
 from lra.verbs.train_refused import no_folder_if_refused
-from lra.verbs.train_summary import print_predictions, print_summary
 
 PARTS_OPTION = "trainer.accumulate_grad_batches"
 
@@ -113,9 +112,6 @@ def train_run(
                 f"{WARNING}out of memory: begun again with {parts} parts of {cfg.recipe.batch_size // parts} examples;"
                 f" a step still has {cfg.recipe.batch_size}"
             )
-    if record is not None:
-        print_summary(console, run, record, runs)
-        print_predictions(console, cfg, run, cfg.predictions)
     return record
 
 

@@ -1,5 +1,6 @@
 """Print the result of a finished run: its accuracy beside the paper's."""
 
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -34,6 +35,47 @@ DEV_ACCURACY = "dev/accuracy"
 COMPARED = ("nystrom", "full", "linformer")
 COMPARED_RUNS = 3 * len(COMPARED)  # with three seeds each
 CURVE_LINES, CURVE_WIDTH, LEAST_PASSES = 10, 30, 3
+
+
+@dataclass(frozen=True, kw_only=True)
+class Prediction:
+    """A test example in readable form, its class, and a model's guess."""
+
+    label: int
+    guess: int
+    lines: list[str]
+
+    @property
+    def is_right(self) -> bool:
+        """Whether the guess is the class."""
+        return self.guess == self.label
+
+
+@dataclass(frozen=True, kw_only=True)
+class Trained:
+    """A finished run.
+
+    Attributes:
+        run: the run.
+        record: its record.
+        runs: the folder of runs, below which the published ones are.
+        predictions: test examples, each with its class and the best checkpoint's guess.
+    """
+
+    run: Run
+    record: Record
+    runs: Path
+    predictions: list[Prediction]
+
+    @property
+    def objective(self) -> float:
+        """The best dev accuracy, a fraction in [0, 1]."""
+        return self.record.best_dev_accuracy
+
+    def show(self, console: Console) -> None:
+        """Print the summary, then the predictions."""
+        print_summary(console, self.run, self.record, self.runs)
+        print_predictions(console, self.predictions)
 
 
 def print_summary(console: Console, run: Run, record: Record, runs: Path) -> None:
@@ -143,13 +185,13 @@ def _typed_options() -> list[str]:
     return [] if is_typed("-m", "--multirun") else typed_overrides(*OF_METHOD)
 
 
-def print_predictions(console: Console, cfg: DictConfig, run: Run, count: int) -> None:
-    """Show the `count` shortest examples of the first test batch, each with its class and the best checkpoint's guess.
+def predict_examples(cfg: DictConfig, run: Run, count: int) -> list[Prediction]:
+    """Let the best checkpoint guess the classes of the `count` shortest examples of the first test batch.
 
     The whole batch is computed together, as in the test, because some attentions share a constant over a batch.
     """
     if not count:
-        return
+        return []
     import torch
 
     data, model = build_data(cfg), build_trained_model(cfg, run.folder)
@@ -159,8 +201,17 @@ def print_predictions(console: Console, cfg: DictConfig, run: Run, count: int) -
         guesses = model.eval()(batch.tokens, batch.valid).argmax(1).tolist()
     examples = [(*data.splits["test"].example(number), guess) for number, guess in enumerate(guesses)]
     examples.sort(key=lambda example: sum(map(len, example[0])))
-    for stored, label, guess in examples[:count]:
-        right = ("right", "green") if guess == label else ("wrong", "red")
-        console.print(Text.assemble(("a test example", "bold"), f": class {label}, guessed {guess}, ", right))
-        for line in codec.draw(stored, data.source_facts):
+    return [
+        Prediction(label=label, guess=guess, lines=codec.draw(stored, data.source_facts))
+        for stored, label, guess in examples[:count]
+    ]
+
+
+def print_predictions(console: Console, predictions: list[Prediction]) -> None:
+    """Print examples, each with its class and the guess."""
+    for example in predictions:
+        right = ("right", "green") if example.is_right else ("wrong", "red")
+        shown = f": class {example.label}, guessed {example.guess}, "
+        console.print(Text.assemble(("a test example", "bold"), shown, right))
+        for line in example.lines:
             console.print(f"  {line}")

@@ -8,11 +8,12 @@ import pytest
 import torch
 from torch.nn.functional import scaled_dot_product_attention
 
-from lra.cli import main
 from lra.settings.compose import load_config
 from lra.tools.bench.step import without_dropout
 from lra.training.cost.counting import count_work
 from tests.conftest import outer_environment
+
+SMALL = ("size=tiny", "model.num_layers=1", "dev_batches=1")
 
 
 @pytest.fixture
@@ -23,10 +24,13 @@ def places(tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
-def test_a_step_is_taken_apart(places, capsys):
-    assert (
-        main(["bench", "step", "size=tiny", "model.num_layers=1", "steps=2", "dev_batches=1", "trace=step.json"]) == 0
-    )
+def test_a_step_is_taken_apart(places, result_of, capsys):
+    cost = result_of("bench", "step", *SMALL, "steps=2", "trace=step.json")
+    assert min(cost.bare) > 0
+    assert cost.harness > cost.bare.total / 10
+    assert all(whole > 0 and alone > 0 for whole, alone in cost.dev)
+    assert min(cost.work.work.flops, cost.work.work.bytes, cost.work.flops_rate, cost.work.bytes_rate) > 0
+    assert cost.losses is None, "this is a CPU in float32"
     out = capsys.readouterr().out
     for word in ("forward", "backward", "optimizer", "bare step", "step in the harness", "dev pass", "GFLOP", "GB"):
         assert word in out, word
@@ -36,18 +40,18 @@ def test_a_step_is_taken_apart(places, capsys):
 
 
 @pytest.mark.slow
-def test_a_run_shorter_than_what_is_timed_is_timed_as_far_as_it_goes(places, capsys):
+def test_a_run_shorter_than_what_is_timed_is_timed_as_far_as_it_goes(places, result_of):
     """It ends with a dev pass and a test, whose rows have no rate."""
-    assert main(["bench", "step", "size=tiny", "model.num_layers=1", "recipe.steps=2", "dev_batches=1"]) == 0
-    assert "step in the harness" in capsys.readouterr().out
+    assert result_of("bench", "step", *SMALL, "recipe.steps=2").harness > 0
 
 
 @pytest.mark.slow
-def test_debug_profile_prints_the_operators_and_leaves_a_trace(places, capsys):
+def test_debug_profile_prints_the_operators_and_leaves_a_trace(places, result_of, capsys):
     words = ["size=tiny", "task=image", "attention=full", "steps=1", "dev_batches=1", "debug=profile"]
-    assert main(["bench", "step", *words]) == 0
-    assert "Self CPU time total" in capsys.readouterr().out
-    assert (places / "step-image-full.trace.json").exists()
+    profile = result_of("bench", "step", *words).profile
+    assert profile.table in capsys.readouterr().out
+    assert 0 < profile.products < 1
+    assert (places / "step-image-full.trace.json").samefile(profile.trace)
 
 
 @pytest.mark.slow
@@ -57,13 +61,16 @@ def test_debug_profile_prints_the_operators_and_leaves_a_trace(places, capsys):
         (["attention=full"], None),  # it is a CPU in float32 itself
         (["attention=full", "trainer.precision=64-true"], "PASS"),
         (["mixer=s4d", "trainer.precision=bf16-mixed"], "FAIL"),
-        (["attention=reformer", "trainer.precision=64-true"], "not compared"),
+        (["attention=reformer", "trainer.precision=64-true"], "not compared"),  # it draws its buckets
     ],
 )
-def test_losses_are_those_of_a_cpu_in_float32_or_not(places, capsys, words, verdict):
-    assert main(["bench", "step", "size=tiny", "model.num_layers=1", "steps=1", "dev_batches=1", *words]) == 0
+def test_losses_are_those_of_a_cpu_in_float32_or_not(places, result_of, capsys, words, verdict):
+    losses = result_of("bench", "step", *SMALL, "steps=1", *words).losses
     lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith("losses")]
     assert [verdict in line for line in lines] == ([True] if verdict else [])
+    assert (losses is not None) == bool(verdict)
+    if losses is not None:
+        assert (losses.difference is None, losses.is_close) == (verdict == "not compared", verdict == "PASS")
 
 
 def test_what_is_compared_has_no_dropout_and_is_the_same_model_otherwise():

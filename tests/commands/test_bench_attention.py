@@ -30,20 +30,22 @@ def place(tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
-def test_attentions_are_measured_and_the_record_goes_on(place, capsys, monkeypatch):
+def test_attentions_are_measured_and_the_record_goes_on(place, capsys, monkeypatch, result_of):
     words = ["bench", "attention", "attention=nystrom", "attention.num_landmarks=2,4", *SHORT]
-    assert main([*words, "n=16,32"]) == 0
+    shown = result_of(*words, "n=16,32")
     out = capsys.readouterr().out
     for word in ("L = 16", "L = 32", "full fused", "full math", "nystrom num_landmarks=2", "crossover", "record"):
         assert word in out, word
     (path,) = place.glob("*.json")
     record = json.loads(path.read_text())
+    assert (shown.path, shown.asked) == (path, record)
     assert record["whole"] == [16, 32]
     assert {"forward", "both"} < record["cells"][0].keys()
-    assert path.with_suffix(".png").exists()
+    assert shown.figure.path == path.with_suffix(".png")
+    assert shown.figure.path.exists()
     measured = []
     monkeypatch.setattr(measure.Bench, "measure_length", lambda self, length: measured.append(length) or [])
-    assert main([*words, "n=16,64"]) == 0
+    assert {cell["length"] for cell in result_of(*words, "n=16,64").asked["cells"]} == {16}
     assert measured == [64], "what is in the record is not measured again"
 
 
@@ -56,10 +58,10 @@ def test_mixers_say_that_their_projections_are_inside(place, capsys):
 
 
 @pytest.mark.slow
-def test_markdown_goes_to_a_file(place, capsys):
+def test_markdown_goes_to_a_file(place, result_of):
     words = ["attention=none", "n=16", "packed=false", "out=bench.md"]
-    assert main(["bench", "attention", *words, *SHORT]) == 0
-    assert "written: bench.md" in capsys.readouterr().out
+    shown = result_of("bench", "attention", *words, *SHORT)
+    assert (str(shown.out), shown.format, shown.figure) == ("bench.md", "markdown", None), "of one length there is none"
     text = (place.parents[1] / "bench.md").read_text()
     assert "MiB / ms per instance" in text
     assert "attentions on the padded form" in text

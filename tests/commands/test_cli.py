@@ -57,8 +57,10 @@ def test_train_prints_what_its_accuracy_is_worth_and_writes_a_record(trained):
 
 
 @pytest.mark.slow
-def test_a_finished_run_is_never_overwritten_unless_forced(trained, data_dir):
+def test_a_finished_run_is_never_overwritten_unless_forced(trained, data_dir, monkeypatch, result_of):
     runs, _ = trained
+    monkeypatch.setenv("LRA_DATA_DIR", str(data_dir))
+    monkeypatch.setenv("LRA_RUNS_DIR", str(runs))
     (path,) = results(runs)
     before = path.read_text()
     refused = lra_here(*TRAIN, data=data_dir, runs=runs)
@@ -66,9 +68,9 @@ def test_a_finished_run_is_never_overwritten_unless_forced(trained, data_dir):
     assert refused.stderr.startswith("lra: this run has a result already")
     assert "force=true" in refused.stderr
     assert path.read_text() == before
-    shown = lra_here(*TRAIN, "finished=show", data=data_dir, runs=runs)
-    assert shown.returncode == 0
-    assert f"{100 * json.loads(before)['outcome']['test_accuracy']:.2f} %" in shown.stdout
+    shown = result_of(*TRAIN, "finished=show")
+    assert (shown.record, shown.run.folder) == (json.loads(before), path.parent)
+    assert shown.objective == shown.record.best_dev_accuracy
     forced = lra_here(*TRAIN, "force=true", "logger=csv", data=data_dir, runs=runs)
     assert forced.returncode == 0
     old, new = (json.loads(p.read_text())["outcome"]["test_accuracy"] for p in results(runs))

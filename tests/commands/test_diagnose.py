@@ -118,12 +118,10 @@ def test_the_report_links_to_it(diagnosed, data_dir, tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("attention", ["full", "linformer"])
-def test_any_attention_can_be_diagnosed(data_dir, home, capsys, tmp_path, attention):
+def test_any_attention_can_be_diagnosed(data_dir, home, result_of, tmp_path, attention):
     runs = tmp_path / "runs"
     assert lra_here(*TRAIN, f"attention={attention}", data=data_dir, runs=runs).returncode == 0
-    code, _, err = run(capsys, "diagnose", f"run={run_of(runs)}", *FEW, f"to={tmp_path}/out")
-    assert code == 0, err
-    diagnosis = read_diagnosis(tmp_path / "out/diagnosis.json")
+    diagnosis = result_of("diagnose", f"run={run_of(runs)}", *FEW, f"to={tmp_path}/out").diagnosis
     errors = [head["output_error"] for heads in diagnosis["layers"] for head in heads]
     assert max(errors) < 1e-5 if attention == "full" else min(errors) > 1e-3
     exact = next(swap for swap in diagnosis["swaps"] if swap["name"] == "exact")
@@ -131,12 +129,13 @@ def test_any_attention_can_be_diagnosed(data_dir, home, capsys, tmp_path, attent
 
 
 @pytest.mark.slow
-def test_a_fresh_model_has_no_accuracies(home, capsys):
-    code, out, err = run(capsys, "diagnose", "size=tiny", "attention=performer", "sequences=1")
-    assert code == 0, err
-    assert "not trained" in out
+def test_a_fresh_model_has_no_accuracies(home, result_of):
+    shown = result_of("diagnose", "size=tiny", "attention=performer", "sequences=1")
     folder = home / "diagnose/listops-performer-tiny"
+    assert shown.files == (folder / "diagnosis.html", folder / "diagnosis.json")
+    assert list(shown.tables) == ["heads"]
     diagnosis = read_diagnosis(folder / "diagnosis.json")
+    assert diagnosis == shown.diagnosis
     assert diagnosis["swaps"] == []
     assert diagnosis["subject"]["run"] is None
     assert "Swaps</h2>" not in (folder / "diagnosis.html").read_text()

@@ -1,10 +1,11 @@
 """lra show data: examples, lengths, what is masked, what a batch weighs, a contact sheet."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from PIL import Image
 
-from lra.cli import main
 from lra.data.store import Split
 from lra.verbs.show_data import first_token_rate
 
@@ -16,52 +17,45 @@ def data(tmp_path_factory):
 
 
 @pytest.fixture
-def show(data, tmp_path, monkeypatch, capsys):
+def show(data, tmp_path, monkeypatch, result_of):
     monkeypatch.setenv("LRA_DATA_DIR", str(data))
     monkeypatch.setenv("LRA_RUNS_DIR", str(tmp_path / "runs"))
 
-    def run(*words: str) -> str:
-        capsys.readouterr()
-        assert main(["show", "data", "size=tiny", *words]) == 0
-        return capsys.readouterr().out
-
-    return run
-
-
-def masked_percent(out: str) -> float:
-    return float(out.split("masked tokens ")[1].split("%")[0])
+    return partial(result_of, "show", "data", "size=tiny")
 
 
 @pytest.mark.slow
-def test_text_shows_reviews_and_where_they_are_cut(show):
-    out = show("task=text", "examples=30")
-    assert "… cut at 250" in out
-    assert out.count("█") > 40, "a histogram of lengths"
-    assert "a batch has 8 × 1 × 256 tokens, 18.1 KiB" in out, "8 · 256 · (8 + 1) bytes and the labels"
-    assert "dev" in show("task=text", "split=dev", "protocol=clean", "examples=1")
+def test_text_shows_reviews_and_where_they_are_cut(show, capsys):
+    shown = show("task=text", "examples=30")
+    assert {example.cut_at for example in shown.examples} == {None, 250}
+    assert all(example.lengths == [250] for example in shown.examples if example.cut_at)
+    assert capsys.readouterr().out.count("█") > 40, "a histogram of lengths"
+    assert (shown.batch_shape, shown.batch_bytes) == ((8, 1, 256), 8 * 256 * (8 + 1) + 8 * 8), "and the labels"
+    assert show("task=text", "split=dev", "protocol=clean", "examples=1").split == "dev"
 
 
 @pytest.mark.slow
 def test_retrieval_shows_both_documents(show):
-    out = show("task=retrieval", "examples=1")
-    assert "document 1," in out
-    assert "document 2," in out
+    (example,) = show("task=retrieval", "examples=1").examples
+    assert len(example.lengths) == 2
+    assert [line.split(",")[0] for line in example.lines if line.startswith("document ")] == [
+        "document 1",
+        "document 2",
+    ]
 
 
 @pytest.mark.slow
 def test_pixels_come_as_a_contact_sheet_too(show, tmp_path):
-    out = show("task=pathfinder", "examples=1")
-    assert "contact sheet" in out
-    assert masked_percent(out) > 50, "black pixels, as in the paper's protocol"
-    sheet = tmp_path / "runs/show/pathfinder-tiny-train.png"
-    with Image.open(sheet) as image:
+    shown = show("task=pathfinder", "examples=1")
+    assert shown.masked > 0.5, "black pixels, as in the paper's protocol"
+    assert shown.sheet == tmp_path / "runs/show/pathfinder-tiny-train.png"
+    with Image.open(shown.sheet) as image:
         assert min(image.size) > 500
 
 
 @pytest.mark.slow
 def test_black_pixels_are_not_masked_where_the_switch_says_so(show):
-    out = show("task=pathfinder", "examples=0", "protocol.pixel_zero_is_padding=false")
-    assert masked_percent(out) == 0
+    assert show("task=pathfinder", "examples=0", "protocol.pixel_zero_is_padding=false").masked == 0
 
 
 def test_the_accuracy_by_the_first_token_alone():
@@ -77,14 +71,12 @@ def test_the_accuracy_by_the_first_token_alone():
 @pytest.mark.slow
 def test_a_third_of_short_listops_can_be_guessed_from_the_first_operator(show):
     """The documents explain the accuracy of trained models with these two numbers."""
-    out = show("task=listops", "size=short", "split=test", "examples=1")
-    assert "accuracy on test without a model: 15.7%" in out
-    assert ", 33.3% by" in out
+    shown = show("task=listops", "size=short", "split=test", "examples=1")
+    assert (round(shown.majority, 3), round(shown.by_first_token, 3)) == (0.157, 0.333)
 
 
 @pytest.mark.exhaustive
 @pytest.mark.slow
 def test_more_than_a_third_of_full_listops_can_be_guessed_from_the_first_operator(show):
-    out = show("task=listops", "size=full", "split=test", "examples=1")
-    assert "accuracy on test without a model: 18.0%" in out
-    assert ", 36.5% by" in out
+    shown = show("task=listops", "size=full", "split=test", "examples=1")
+    assert (round(shown.majority, 3), round(shown.by_first_token, 3)) == (0.18, 0.365)

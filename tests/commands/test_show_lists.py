@@ -85,13 +85,16 @@ def test_a_broken_record_is_a_state_too(runs, capsys):
 
 
 @pytest.mark.slow
-def test_every_attention_and_mixer_has_its_knobs_and_switches(capsys):
-    text = shown(capsys, "attentions")
-    for name in conf_names("attention"):
-        assert f"attention={name} " in text
-    for said in ("mixer=s4d", "num_landmarks=64", "protocol.pinv_start", "O(L log L)", "Vaswani et al., NeurIPS 2017"):
-        assert said in text
-    assert "mixer=attention" not in text
+def test_every_attention_and_mixer_has_its_knobs_and_switches(result_of):
+    rows = {choice: row for choice, *row in result_of("show", "attentions").table.rows}
+    mixers = {f"mixer={name}" for name in conf_names("mixer") if name != "attention"}
+    assert rows.keys() == {f"attention={name}" for name in conf_names("attention")} | mixers
+    options, switches, cost, _ = rows["attention=nystrom"]
+    assert "num_landmarks=64" in options.split("; ")
+    assert "protocol.pinv_start" in switches.split("; ")
+    assert cost.startswith("O(L")
+    assert rows["attention=full"][3].startswith("Vaswani et al., NeurIPS 2017")
+    assert rows["mixer=s4d"][2] == "O(L log L)"
 
 
 def test_how_attentions_and_mixers_differ_from_their_papers_is_shown(capsys):
@@ -123,15 +126,14 @@ def test_a_file_of_ones_own_needs_no_description(home, tmp_path, monkeypatch, ca
 
 
 @pytest.mark.slow
-def test_every_task_says_whether_its_data_is_here(home, capsys):
-    text = shown(capsys, "tasks", "size=tiny")
-    for name in conf_names("task"):
-        assert f"\n{name} " in text
-    assert "256 / 32 / 64" in text
-    assert "yes, generated" in text
-    assert "no; lra prepare task=text size=tiny" in text
-    assert "2 × 256" in text
-    assert "the archive names no licence" in text
+def test_every_task_says_whether_its_data_is_here(home, result_of):
+    rows = {name: row for table in result_of("show", "tasks", "size=tiny").tables for name, *row in table.rows}
+    assert rows.keys() == set(conf_names("task"))
+    classes, length, counts, here, *_ = rows["listops"]
+    assert (classes, length, counts, here) == ("10", "256", "256 / 32 / 64", "yes, generated")
+    assert rows["text"][3] == "no; lra prepare task=text size=tiny"
+    assert rows["retrieval"][1] == "2 × 256"
+    assert "the archive names no licence" in rows["image"][4]
 
 
 def test_80_columns_keep_what_a_task_is(home, capsys, monkeypatch):
@@ -144,7 +146,7 @@ def test_80_columns_keep_what_a_task_is(home, capsys, monkeypatch):
 
 
 @pytest.mark.slow
-def test_a_task_without_this_size_says_so(home, capsys):
-    text = shown(capsys, "tasks", "size=short")
-    assert "it has no size=short" in text
-    assert "40,000 together" in text
+def test_a_task_without_this_size_says_so(home, result_of):
+    rows = {name: row for table in result_of("show", "tasks", "size=short").tables for name, *row in table.rows}
+    assert rows["pathx"][3] == "it has no size=short"
+    assert rows["pathfinder"][2] == "40,000 together"

@@ -57,8 +57,19 @@ class Step:
     planned: Words = ()
 
 
-def main(arguments: Sequence[str]) -> None:
-    """Run the steps, or plan them."""
+@dataclass(frozen=True)
+class Examined:
+    """The page of an attention that was examined."""
+
+    page: Path
+
+    def show(self, console: Console) -> None:
+        """Name the page."""
+        console.print(f"\nthe page   {visible(str(self.page))}")
+
+
+def main(arguments: Sequence[str]) -> Examined | None:
+    """Run the steps, or plan them: then there is no page."""
     has_action = list(arguments[:1]) in (["plan"], ["run"])
     typed = list(arguments[has_action:])
     values = {**DEFAULTS, **{key_of(text): text.partition("=")[2] for text in typed}}
@@ -76,10 +87,11 @@ def main(arguments: Sequence[str]) -> None:
     steps, folder, console = make_steps(methods, others, values), runs_dir() / group, make_console()
     if list(arguments[:1]) == ["plan"]:
         plan(steps, console)
-    else:
-        task, seed = (_value(one_by_one(f"{key}={values[key]}")[0]) for key in ("task", "seed"))
-        attentions = [_value(each) for each in one_by_one(_with_exact(methods)[0]) if _value(each) != EXACT]
-        run_all(steps, [(folder / task / name, f"seed{seed}") for name in attentions], folder / PAGE, console)
+        return None
+    task, seed = (_value(one_by_one(f"{key}={values[key]}")[0]) for key in ("task", "seed"))
+    attentions = [_value(each) for each in one_by_one(_with_exact(methods)[0]) if _value(each) != EXACT]
+    run_all(steps, [(folder / task / name, f"seed{seed}") for name in attentions], folder / PAGE, console)
+    return Examined(folder / PAGE)
 
 
 def make_steps(methods: Sequence[str], others: Sequence[str], values: Mapping[str, str]) -> list[Step]:
@@ -165,7 +177,6 @@ def run_all(steps: Sequence[Step], diagnosed: Sequence[tuple[Path, str]], page: 
         console.print("\n".join(said), markup=False, highlight=False)
         sections.append(_section(step, ["```", *said, "```"]))
         _write(page, sections)
-    console.print(f"\nthe page   {visible(str(page))}")
 
 
 def _write(page: Path, sections: Sequence[str]) -> None:

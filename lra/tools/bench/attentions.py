@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -29,12 +30,53 @@ if TYPE_CHECKING:  # slow imports, which `show=` does not need
     from omegaconf import DictConfig
     from rich.console import Console
 
+    from lra.terminal.figure_file import Drawn
     from lra.tools.bench.methods import BenchMethod, BenchShape
 
 os.environ.setdefault("KINETO_LOG_LEVEL", "6")  # else torch's profiler writes two lines to stderr; read at its import
 
 
-def bench_attention(overrides: list[str]) -> None:
+@dataclass(frozen=True, kw_only=True)
+class ShownBench:
+    """A record of attentions and mixers alone, as far as it was asked for.
+
+    Attributes:
+        asked: the record, with the cells of the lengths `n=`.
+        path: its file.
+        format: terminal, markdown or csv.
+        out: the file that has the tables, as typed; None: they are printed.
+        draws: whether a figure was asked for, or belongs to what was measured.
+        figure: the figure; None: none was asked for, or there is a single length.
+    """
+
+    asked: BenchRecord
+    path: Path
+    format: str
+    out: Path | None
+    draws: bool
+    figure: Drawn | None
+
+    def show(self, console: Console) -> None:
+        """Print the tables, or where they are written, and name record and figure."""
+        alone = self.format != "terminal" and self.out is None  # on stdout, for a file
+        if alone:
+            print(_in_format(self.asked, self.format), end="")
+            console = make_console(stderr=True)
+        elif self.out is not None:
+            console.print(f"written: {visible(str(self.out))}")
+        else:
+            for table in bench_tables(self.asked):
+                print_text_table(console, table)
+                console.print()
+        if not alone:
+            console.print(f"record   {visible(str(self.path))}")
+        if self.figure is not None:
+            print_figure(console, self.figure)
+        elif self.draws:
+            console.print("no figure: it needs two lengths or more")
+
+
+def bench_attention(overrides: list[str]) -> ShownBench:
     """Do what `lra bench attention OVERRIDES` asks for.
 
     Raises:
@@ -42,18 +84,17 @@ def bench_attention(overrides: list[str]) -> None:
     """
     cfg, of_methods = parse_overrides(overrides)
     if cfg.show is None:
-        measure_and_show(cfg, of_methods)
-        return
+        return measure(cfg, of_methods)
     path = Path(cfg.show).expanduser()
     record = read_bench(path) if path.is_file() else None
     if record is None or not {cell["length"] for cell in record["cells"]} & set(cfg.n):
         fault = f"show={cfg.show} is no file" if record is None else f"{cfg.show} has none of the lengths n="
         raise UserError(f"{fault}; type: lra bench attention show=runs/published/bench_attention.json n=2048")
-    show_bench(record, path, cfg, make_console())
+    return shown_bench(record, path, cfg)
 
 
-def measure_and_show(cfg: DictConfig, of_methods: list[str]) -> None:
-    """Measure the methods that these overrides choose at the lengths that their record lacks, and show all lengths."""
+def measure(cfg: DictConfig, of_methods: list[str]) -> ShownBench:
+    """Measure the methods that these overrides choose at the lengths that their record lacks."""
     import torch
 
     from lra.tools.bench.methods import BenchShape
@@ -89,7 +130,7 @@ def measure_and_show(cfg: DictConfig, of_methods: list[str]) -> None:
         record["parity"] = [parity_of(peer, shape) for peer in peers]
         write_bench(path, record)
     measure_missing(record, path, cfg, methods, shape, console)
-    show_bench(record, path, cfg, console)
+    return shown_bench(record, path, cfg)
 
 
 def measure_missing(
@@ -131,39 +172,33 @@ def measure_missing(
                 console.print(f"measured: L = {length:,}")
 
 
-def show_bench(record: BenchRecord, path: Path, cfg: DictConfig, console: Console) -> None:
-    """Print the lengths that were asked for, or write them to `out=`; draw the figure of what was measured now.
+def shown_bench(record: BenchRecord, path: Path, cfg: DictConfig) -> ShownBench:
+    """Choose the lengths that were asked for; write the tables to `out=`, and draw the figure of what was measured now.
 
     With `figure=` that of a record that is only shown is drawn, too.
     """
     asked: BenchRecord = {**record, "cells": [cell for cell in record["cells"] if cell["length"] in cfg.n]}
-    text_format = cfg.format
-    if cfg.out is not None and text_format == "terminal":
-        text_format = "csv" if Path(cfg.out).suffix == ".csv" else "markdown"
-    if text_format == "terminal":
-        for table in bench_tables(asked):
-            print_text_table(console, table)
-            console.print()
-    else:
-        text = csv_table(asked).to_csv() if text_format == "csv" else bench_markdown(asked)
-        if cfg.out is None:
-            print(text, end="")
-            if cfg.figure is not None:
-                _draw(asked, path, cfg, make_console(stderr=True))
-            return
-        replace_text(out_path(cfg.out), text)
-        console.print(f"written: {visible(str(cfg.out))}")
-    console.print(f"record   {visible(str(path))}")
-    if cfg.show is None or cfg.figure is not None:
-        _draw(asked, path, cfg, console)
+    text_format, out = cfg.format, None
+    if cfg.out is not None:
+        out = Path(cfg.out)
+        if text_format == "terminal":
+            text_format = "csv" if out.suffix == ".csv" else "markdown"
+        replace_text(out_path(cfg.out), _in_format(asked, text_format))
+    piped = text_format != "terminal" and out is None
+    draws = cfg.figure is not None or (cfg.show is None and not piped)
+    figure = _draw(asked, path, cfg) if draws else None
+    return ShownBench(asked=asked, path=path, format=text_format, out=out, draws=draws, figure=figure)
 
 
-def _draw(asked: BenchRecord, path: Path, cfg: DictConfig, console: Console) -> None:
+def _in_format(asked: BenchRecord, text_format: str) -> str:
+    return csv_table(asked).to_csv() if text_format == "csv" else bench_markdown(asked)
+
+
+def _draw(asked: BenchRecord, path: Path, cfg: DictConfig) -> Drawn | None:
     """Draw the figure where `figure=` says, or beside the record; of a single length there is none."""
     if len(lengths_of(asked)) < 2:
-        console.print("no figure: it needs two lengths or more")
-        return
+        return None
     from lra.tools.bench.plot import plot_bench
 
     file = path.with_suffix(".png") if cfg.figure is None else out_path(cfg.figure)
-    print_figure(console, plot_bench(asked, file, columns=cfg.figure_columns))
+    return plot_bench(asked, file, columns=cfg.figure_columns)

@@ -47,6 +47,7 @@ from collections.abc import Sequence
 
 from omegaconf import DictConfig
 
+from lra.terminal.result import Result
 from lra.types import UserError
 
 SUBCOMMANDS = ("step", "attention")
@@ -57,11 +58,11 @@ def main_reads(arguments: Sequence[str]) -> bool:
     return list(arguments[:1]) == ["attention"]
 
 
-def main(arguments: Sequence[str]) -> None:
+def main(arguments: Sequence[str]) -> Result:
     """Measure attentions and mixers alone."""
     from lra.tools.bench.attentions import bench_attention
 
-    bench_attention(list(arguments[1:]))
+    return bench_attention(list(arguments[1:]))
 
 
 def to_overrides(arguments: list[str]) -> list[str]:
@@ -76,7 +77,7 @@ def to_overrides(arguments: list[str]) -> list[str]:
     return [f"what={arguments[0]}", *arguments[1:]]
 
 
-def run(cfg: DictConfig) -> None:
+def run(cfg: DictConfig) -> Result:
     """Prepare machine and data, then measure a training step."""
     import pytorch_lightning as pl
     from rich.text import Text
@@ -100,4 +101,4 @@ def run(cfg: DictConfig) -> None:
             f"  batch {cfg.recipe.batch_size}  {cfg.trainer.precision}  {machine_and_loggers.device_name(cfg)}",
         )
     )
-    measure_step(cfg, console)
+    return measure_step(cfg, console)

@@ -10,21 +10,41 @@ own, a slow function: outputs and gradients are then compared with those of this
 mask, and every option, parameter and buffer by name. In pytest, `lra.tools.testing` gives the same tests.
 """
 
+from dataclasses import dataclass
+
 from hydra.utils import instantiate
 from omegaconf import DictConfig
+from rich.console import Console
 from rich.text import Text
 
 from lra.from_config import build_method
 from lra.settings.method import method_name, mixer_settings, mixes_by_attention
 from lra.terminal.console import make_console
 from lra.terminal.fit_table import wrapped
-from lra.tools.testing.contract import BrokenPromiseError, promises
+from lra.tools.testing.contract import BrokenPromiseError, Promise, promises
 from lra.tools.testing.subjects import AttentionSubject, MixerSubject
 from lra.types import UserError
 
 
-def run(cfg: DictConfig) -> None:
-    """Make every contract check and print one line for each; a `UserError` says how many have failed."""
+@dataclass(frozen=True)
+class Contract:
+    """A contract that is kept: whose, and the checks that it has passed."""
+
+    subject: str
+    passed: tuple[Promise, ...]
+
+    def show(self, console: Console) -> None:
+        """Print the number of checks."""
+        count = len(self.passed)
+        console.print(f"{count} of {count} contract checks passed: {self.subject}")
+
+
+def run(cfg: DictConfig) -> Contract:
+    """Make every contract check, and print a line after each.
+
+    Raises:
+        UserError: when some have failed.
+    """
     kind = AttentionSubject if mixes_by_attention(cfg) else MixerSubject
     options = {key: value for key, value in mixer_settings(cfg).items() if not key.startswith("_")}
     subject = kind(build_method(cfg), options)
@@ -51,4 +71,4 @@ def run(cfg: DictConfig) -> None:
     if failed:
         line = f"{failed} of {len(checks)} contract checks failed: {subject_named}"
         raise UserError(line, kind="contract", key=method_name(cfg), value=failed)
-    console.print(f"{len(checks)} of {len(checks)} contract checks passed: {subject_named}")
+    return Contract(subject_named, tuple(checks))

@@ -18,6 +18,7 @@ the CPU in float32, with trainer.threads=N threads. check=true compares the data
 """
 
 import os
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -36,6 +37,7 @@ from lra.settings.run_folder import store_dir
 from lra.settings.wandb_arguments import names_of_training, wandb_arguments
 from lra.settings.wandb_mode import logs_to_wandb
 from lra.terminal.console import check_writable, make_console, work_progress
+from lra.terminal.figure_file import Drawn
 from lra.terminal.fit_table import print_figure, print_prose, print_text_table
 from lra.terminal.text_table import TextTable
 from lra.tools.diagnosis.matrices import LayerInputs, attentions, layer_inputs
@@ -58,7 +60,36 @@ from lra.types import UserError
 COUNT_COST, BATCH_COST = 0.1, 0.1  # seconds, roughly: of a number of landmarks for a matrix, of a batch
 
 
-def run(cfg: DictConfig) -> None:
+@dataclass(frozen=True, kw_only=True)
+class Diagnosed:
+    """The diagnosis of a model.
+
+    Attributes:
+        diagnosis: its numbers, and the sentences that answer.
+        tables: of its heads and, of a trained model, of what replaces its attention, by name.
+        figures: those that `figures=` asks for.
+        files: the page, and the numbers as JSON.
+    """
+
+    diagnosis: Diagnosis
+    tables: dict[str, TextTable]
+    figures: list[Drawn]
+    files: tuple[Path, Path]
+
+    def show(self, console: Console) -> None:
+        """Print figures, tables, the answer, and where the page is."""
+        for figure in self.figures:
+            print_figure(console, figure)
+        for table in self.tables.values():
+            print_text_table(console, table)
+            console.print()
+        for line in self.diagnosis["answer"]:
+            print_prose(console, line)
+        for path in self.files:
+            console.print(f"{visible(str(path))}  {size_text(path.stat().st_size)}")
+
+
+def run(cfg: DictConfig) -> Diagnosed:
     """Diagnose a run or a fresh model."""
     overrides = HydraConfig.get().overrides.task
     check_effect(overrides, of_a_run=cfg.run is not None)
@@ -84,22 +115,16 @@ def run(cfg: DictConfig) -> None:
     diagnosis["answer"] = answer(diagnosis)
     write_diagnosis(folder / DIAGNOSIS, diagnosis)
     page = write_diagnosis_page(folder / DIAGNOSIS_PAGE, diagnosis, pairs)
+    drawn = []
     if figures is not None:
         figures.mkdir(parents=True, exist_ok=True)
-        for name, draw in drawings(diagnosis, pairs).items():
-            print_figure(console, draw(figures / f"diagnosis-{name}.png"))
+        drawn = [draw(figures / f"diagnosis-{name}.png") for name, draw in drawings(diagnosis, pairs).items()]
     tables = {"heads": heads_table(diagnosis)}
     if diagnosis["swaps"]:
         tables["swaps"] = swaps_table(diagnosis)
-    for table in tables.values():
-        print_text_table(console, table)
-        console.print()
-    for line in diagnosis["answer"]:
-        print_prose(console, line)
-    for path in (page, folder / DIAGNOSIS):
-        console.print(f"{visible(str(path))}  {size_text(path.stat().st_size)}")
     if logs_to_wandb(cfg):
         log_to_wandb(cfg, wandb_names(subject.cfg), diagnosis, tables, folder, console)
+    return Diagnosed(diagnosis=diagnosis, tables=tables, figures=drawn, files=(page, folder / DIAGNOSIS))
 
 
 def _typed_folder(cfg: DictConfig, key: str) -> Path | None:

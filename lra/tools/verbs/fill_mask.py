@@ -8,18 +8,26 @@ NystromformerForMaskedLM; nothing is downloaded. Prints each filling's probabili
 tokenizer needs transformers: pip install -e '.[hf]'.
 """
 
+from __future__ import annotations
+
 import json
 import re
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from omegaconf import DictConfig, OmegaConf
 
 from lra.base.option_types import check_choice
 from lra.base.printed_commands import quoted_for_hydra
-from lra.terminal.console import make_console
 from lra.terminal.fit_table import print_text_table
 from lra.terminal.text_table import TextTable
 from lra.types import UserError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from lra.tools.interop.fill_mask import Filling
 
 MASK = "[MASK]"  # in the user's text, whatever the tokenizer's own is
 EXAMPLE = f'text="Paris is the {MASK} of France."'
@@ -38,9 +46,28 @@ def _quoted(argument: str) -> str:
     return f"text={quoted_for_hydra(text)}"
 
 
-def run(cfg: DictConfig) -> None:
+@dataclass(frozen=True)
+class Filled:
+    """What a model puts into the mask of a text, the most probable first; to be shown as a table or as JSON."""
+
+    fillings: list[Filling]
+    as_json: bool
+
+    def show(self, console: Console) -> None:
+        """Print each filling's probability, token, word and sentence."""
+        if self.as_json:
+            print(json.dumps([filling._asdict() for filling in self.fillings], indent=2))
+            return
+        rows = [[f"{each.score:.4f}", str(each.token), each.word, each.sentence] for each in self.fillings]
+        table = TextTable(
+            title="", columns=("score", "token", "word", "sentence"), rows=rows, prose=("word", "sentence")
+        )
+        print_text_table(console, table)
+
+
+def run(cfg: DictConfig) -> Filled:
     """Fill the mask of `cfg.text` with the model in the folder `cfg.checkpoint`."""
-    from lra.tools.interop.fill_mask import Filling, fill_mask  # with torch, which a mistyped word need not wait for
+    from lra.tools.interop.fill_mask import fill_mask  # with torch, which a mistyped word need not wait for
 
     for key, example in (("checkpoint", "model=nystromformer-512"), ("text", EXAMPLE)):
         if OmegaConf.select(cfg, key) is None:
@@ -52,9 +79,4 @@ def run(cfg: DictConfig) -> None:
     if text.count(MASK) != 1:
         raise UserError(f"the text has {text.count(MASK)} {MASK}, where one belongs; type for example {EXAMPLE}")
     fillings = fill_mask(Path(cfg.checkpoint).expanduser(), text, mask=MASK, top=cfg.top)
-    if cfg.format == "json":
-        print(json.dumps([filling._asdict() for filling in fillings], indent=2))
-        return
-    rows = [[f"{each.score:.4f}", str(each.token), each.word, each.sentence] for each in fillings]
-    table = TextTable(title="", columns=Filling._fields, rows=rows, prose=("word", "sentence"))
-    print_text_table(make_console(), table)
+    return Filled(fillings, as_json=cfg.format == "json")

@@ -16,12 +16,16 @@ A task's package has only the YAML file, with the numbers that the file has: cla
   unlabelled=class      empty labels, NaN and -1 are a class, and no mistake
 """
 
+from __future__ import annotations
+
 import importlib.util
 import keyword
 import re
 import tempfile
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import yaml
 
@@ -31,6 +35,9 @@ from lra.base.files import checked_name, making_folder
 from lra.base.paths import conf_names
 from lra.base.printed_commands import command, override, shell_command, typed_command
 from lra.types import UserError
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 SUBCOMMANDS = ("attention", "mixer", "task")
 EXAMPLE_NAMES = {"attention": "window", "mixer": "averaging"}  # what they are called in the example package
@@ -60,7 +67,20 @@ lra compare run task={name} attention=nystrom,full,none  # three seeds each, wit
 """
 
 
-def main(arguments: Sequence[str]) -> None:
+@dataclass(frozen=True)
+class Written:
+    """A package of one's own: its folder, and the text of its README.md."""
+
+    folder: Path
+    readme: str
+
+    def show(self, console: Console) -> None:
+        """Print what to type next."""
+        print(f"{self.folder} is written; type {shell_command('cd', self.folder)}, then see its README.md:\n")
+        print(self.readme, end="")
+
+
+def main(arguments: Sequence[str]) -> Written:
     """Write the package."""
     what, name, options = _read(arguments)
     parent = Path(options.pop("to", "")).expanduser()
@@ -77,7 +97,7 @@ def main(arguments: Sequence[str]) -> None:
             target = unfinished / part
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_text(text, "utf-8")
-    print(f"{folder} is written; type {shell_command('cd', folder)}, then see its README.md:\n\n{readme}", end="")
+    return Written(folder, readme)
 
 
 def _example(what: str, name: str) -> tuple[dict[str, str], str]:
