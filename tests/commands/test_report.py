@@ -225,7 +225,7 @@ def test_the_summary_has_marks_and_no_full_run_on_an_invented_stand_in():
         [invented, make_record(), make_record(attention="linformer", size="short", origin="stand-in")]
     )
     made = summary_table(kinds, reference="paper", links={})
-    cells = {name: cells[0].text for rows in made.groups.values() for name, cells in rows}
+    cells = {row.name: row.cells[0].of.with_origin_marks for rows in made.groups.values() for row in rows}
     assert cells == {"nystrom": "37.00 (1)‡", "linformer": "37.00 (1)§"}
     text = "\n".join(made.notes)
     for said in ("1 records on ", "standard deviation over n seeds", "‡ ", "§ "):

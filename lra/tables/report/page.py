@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from lra.base.text import MISSING
 from lra.runs.collection import Collection, finished_at
 from lra.runs.schema import Record
 from lra.tables.notes_on_runs import by_protocol_and_size
@@ -68,6 +69,7 @@ def write_report(
         script=SCRIPT,
         sentences=report_sentences(all_results, summary, searches),
         summary=summary,
+        missing=MISSING,
         shared_notes=shared_notes,
         row_name=row_with_display_name,
         worded=with_display_names(names),

@@ -216,9 +216,9 @@ def _published(summary: SummaryTable) -> list[_Placed]:
     verdicts: list[tuple[str, str]] = []
     for rows in summary.groups.values():
         for row in rows:
-            for column, cell in zip(summary.columns, row.cells, strict=True):
-                if cell.verdict:
-                    verdicts.append((f"{display_name(row.name)} on {display_name(column, of=TASK)}", cell.verdict))
+            for task, cell in zip(summary.tasks, row.cells, strict=True):
+                if cell is not None and cell.of.verdict:
+                    verdicts.append((f"{display_name(row.name)} on {display_name(task, of=TASK)}", cell.of.verdict))
     if not verdicts:
         return []
     if len(verdicts) == 1:

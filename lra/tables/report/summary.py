@@ -26,27 +26,33 @@ class CellKey(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class SummaryCell:
-    """One method on one task, or one of the last columns: a cell of the table with its marks, `37.00 ± 1.00 (3)‡`.
+    """One method on one task, as the summary shows it.
 
     Attributes:
-        published: the published accuracy and the difference; empty if there is none to compare with.
-        verdict: `within` or `outside` the tolerance around the paper's accuracy; empty if it is not compared with it.
+        of: the cell.
         is_best: whether no other method of the same protocol and size is better on this task.
         link: id of the first of its runs in the table of runs; empty for none.
     """
 
-    text: str
-    published: str = ""
-    verdict: str = ""
-    is_best: bool = False
-    link: str = ""
+    of: TableCell
+    is_best: bool
+    link: str
+
+    @property
+    def published(self) -> str:
+        """The published accuracy and the difference, `paper 37.15, -0.15`; empty if there is none to compare with."""
+        if self.of.reference is None:
+            return ""
+        whose = "mean " if self.of.partly_converged else ""  # the accuracy shown is the median
+        return f"{self.of.source} {number(self.of.reference)}, {whose}{number(self.of.difference, sign=True)}"
 
 
 class SummaryRow(NamedTuple):
-    """The name of a method, and its cell for each column."""
+    """The name of a method, its cell for each task, None where it has none, and what the last columns have."""
 
     name: str
-    cells: list[SummaryCell]
+    cells: list[SummaryCell | None]
+    last: list[str]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,7 +62,8 @@ class SummaryTable:
     The notes say what the numbers and the marks mean, how many runs were left out, and what the tests say.
     """
 
-    columns: tuple[str, ...]
+    tasks: tuple[str, ...]
+    last_columns: tuple[str, ...]
     groups: dict[ProtocolAndSize, list[SummaryRow]]
     notes: list[str]
 
@@ -82,14 +89,15 @@ def summary_table(
         best = {task: indices_of_best(central_values(rows, task)) for task in tasks}
         groups[group] = []
         for index, row in enumerate(rows):
-            cells = []
+            cells: list[SummaryCell | None] = []
             for task in tasks:
-                link = links.get(CellKey(group, row.key, task), "")
-                cells.append(_task_cell(row.cells.get(task), reference, is_best=index in best[task], link=link))
+                cell, link = row.cells.get(task), links.get(CellKey(group, row.key, task), "")
+                is_best = index in best[task]
+                cells.append(None if cell is None else SummaryCell(of=cell, is_best=is_best, link=link))
             texts = _last_texts(row)
-            cells += [SummaryCell(text=texts[column]) for column in last_columns]
-            groups[group].append(SummaryRow(row.name, cells))
-    return SummaryTable(columns=(*tasks, *last_columns), groups=groups, notes=_notes(records_by_group, reference))
+            groups[group].append(SummaryRow(row.name, cells, [texts[column] for column in last_columns]))
+    notes = _notes(records_by_group, reference)
+    return SummaryTable(tasks=tuple(tasks), last_columns=tuple(last_columns), groups=groups, notes=notes)
 
 
 def _groups_without_stand_ins(
@@ -118,18 +126,6 @@ def _last_texts(row: Row) -> dict[str, str]:
     """Write what a row has in each of the columns that can stand behind those of the tasks."""
     parameters, hours = size_and_hours(row)
     return {AVERAGE: number(row.average), TRIED: row.tried, PARAMETERS: parameters, HOURS: hours}
-
-
-def _task_cell(cell: TableCell | None, reference: str, *, is_best: bool, link: str) -> SummaryCell:
-    if cell is None:
-        return SummaryCell(text=MISSING)
-    published = ""
-    if cell.reference is not None:
-        whose = "mean " if cell.partly_converged else ""  # the accuracy shown is the median
-        published = f"{reference} {number(cell.reference)}, {whose}{number(cell.difference, sign=True)}"
-    return SummaryCell(
-        text=cell.with_origin_marks, published=published, verdict=cell.verdict, is_best=is_best, link=link
-    )
 
 
 def _notes(records_by_group: Mapping[ProtocolAndSize, list[Record]], reference: str) -> list[str]:
