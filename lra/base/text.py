@@ -96,8 +96,8 @@ def all_without_credentials(value: Any) -> Any:
     return [all_without_credentials(inner) for inner in value] if isinstance(value, list) else value
 
 
-def as_duration(seconds: float) -> str:
-    """Seconds as `h:mm:ss`."""
+def clock_text(seconds: float) -> str:
+    """Write seconds as `h:mm:ss`, for a line whose width does not change."""
     minutes, rest = divmod(round(seconds), 60)
     return f"{minutes // 60}:{minutes % 60:02d}:{rest:02d}"
 

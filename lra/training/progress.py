@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 from torch.optim import Optimizer
 
-from lra.base.text import as_duration
+from lra.base.text import clock_text
 from lra.training import private_lightning
 from lra.training.memory import peak_memory_bytes
 from lra.types import Batch
@@ -185,7 +185,7 @@ class RunProgress(Callback):
             "accuracy": f"accuracy {latest['train/accuracy']:.1%}" if latest else "",
             "dev": "" if self._dev_accuracy is None else f"dev {self._dev_accuracy:.1%}",
             "speed": f"{speed:.2f} steps/s",
-            "left": f"{as_duration(left)} left",
+            "left": f"{clock_text(left)} left",
         }
         for name in ("", *LEFT_OUT_FIRST):
             parts.pop(name, None)

@@ -1,12 +1,16 @@
 """lra examine: one page of what an attention costs, can do and reaches, from commands that a user could type."""
 
 import re
+import signal
 
 import pytest
 
+from lra.base.signals import Stopped
 from lra.cli import main
 from lra.settings.overrides import check_overrides
 from lra.tables.verbs.examine import DEFAULTS, make_steps
+from tests.disturbance import disturbed
+from tests.disturbance import steps as steps_of
 
 SMALL = ("size=tiny", "task=listops", "probes=recall", "seed=0", "budget=1", "n=64", "recipe.steps=2", "logger=csv")
 
@@ -104,3 +108,16 @@ def test_a_broken_contract_ends_it_before_a_training(home, refused, tmp_path, mo
     error = refused("examine", "attention=broken", *SMALL)
     assert error.kind == "step_failed"
     assert not home.exists()
+
+
+@pytest.mark.slow
+def test_a_signal_is_said_once_and_with_what_the_command_has_kept(data_dir, tmp_path):
+    runs, words = tmp_path / "runs", [word for word in SMALL if not word.startswith("recipe.steps")]
+    slow = ("recipe.steps=2000", "callbacks.checkpoint_every_seconds=0")
+    with disturbed("examine", "attention=none", *words, *slow, data=data_dir, runs=runs) as command:
+        command.until(lambda: max(steps_of(runs), default=0) > 1, 400)
+        assert command.end(signal.SIGTERM) == 128 + signal.SIGTERM
+        (line,) = [line for line in command.error().splitlines() if line.startswith("lra: ")]
+    said, _, kept = line.removeprefix("lra: ").partition("; ")
+    assert said == str(Stopped(signal.SIGTERM))
+    assert kept, "how many cells are finished, in the words of lra table"

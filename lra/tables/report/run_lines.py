@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import quote
 
+from lra.base.text import LEAST_HOURS
 from lra.runs.collection import Collection, finished_at, run_key
 from lra.runs.files import DIAGNOSIS_PAGE, RESULT
 from lra.runs.flat_settings import value_text
@@ -28,7 +29,6 @@ LEFT_OUT = (
     *("cost.train_seconds", "provenance.finished_at"),
 )
 OF_EACH_LAYER = "_layers"  # ends the name of a field with a number for each layer
-LEAST_HOURS = 0.1  # with fewer, a run's hours have four digits behind the point
 COMMIT = re.compile("[0-9a-f]{40}")
 DIGITS_OF_COMMIT = 10
 DIGITS = 6  # significant ones of a number that differs between the runs of a row

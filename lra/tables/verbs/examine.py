@@ -13,6 +13,7 @@ examine-mine; the probes have a group of their own, examine-mine-probes. What el
 option of your attention, which exact attention does not take, belongs into its YAML file.
 """
 
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,7 +24,8 @@ from rich.text import Text
 from lra.base.files import checked_name, replace_text
 from lra.base.paths import runs_dir
 from lra.base.printed_commands import command, key_of, typed_config_dirs
-from lra.base.processes import Child, python_module
+from lra.base.processes import ERROR, Child, python_module, stop
+from lra.base.signals import Stopped
 from lra.base.text import visible
 from lra.runs.files import BEST
 from lra.settings.overrides import check_overrides
@@ -199,7 +201,20 @@ def type_command(words: Words, *, kept: bool = False) -> list[str]:
     Raises:
         UserError: when it fails, with its line.
     """
-    with Child(python_module("lra", *words, *typed_config_dirs()), echo=not kept, keep_output=kept) as child:
-        if child.wait():
-            raise UserError(f"{command(*words)}: {child.error()}", kind="step_failed", key=words[0])
+    arguments = python_module("lra", *words, *typed_config_dirs())
+    with Child(arguments, echo=False, keep_output=kept, hear_error=None if kept else _echo_but_errors) as child:
+        try:
+            if child.wait():
+                raise UserError(f"{command(*words)}: {child.error()}", kind="step_failed", key=words[0])
+        except Stopped as stopped:
+            stop([child])
+            stopped.kept = child.error().partition("; ")[2]  # what the command has kept, in its own words
+            raise
         return child.output
+
+
+def _echo_but_errors(line: str) -> None:
+    """Show a line of the command's stderr, but not how it ended, which is said once, by this process."""
+    if not line.startswith(ERROR):
+        sys.stderr.write(f"{line}\n")
+        sys.stderr.flush()
