@@ -19,7 +19,7 @@ PAGES = {str(path.relative_to(ROOT / "docs")) for path in (ROOT / "docs").glob("
 def test_ci_builds_it_and_a_warning_is_an_error():
     (build,) = commands_of("docs")
     assert "-m sphinx -W --keep-going" in build
-    assert "make docs" in (ROOT / ".ci/run").read_text().splitlines()
+    assert "make docs" in map(str.strip, (ROOT / ".ci/run").read_text().splitlines())
     steps = yaml.safe_load((ROOT / ".github/workflows/ci.yml").read_text())["jobs"]["check-and-test"]["steps"]
     assert build.split()[-1] in [step.get("with", {}).get("path") for step in steps]
 
