@@ -29,7 +29,7 @@ from lra.base.protocol import AttentionDtype, Head, Inputs, Norm, Pooling, Posit
 from lra.model.block import PRE_NORM, EncoderBlock, EncoderForm
 from lra.model.layers import normalise
 from lra.model.mixer import MakeMixers, MixerDims
-from lra.model.pooling import FirstVector, MaskedMean, make_pooling
+from lra.model.pooling import FirstVector, MarkedPositions, MaskedMean, make_pooling
 from lra.model.self_attention import SelfAttention
 from lra.ops.transforms import runs_plainly
 from lra.types import Batch, TaskSpec, UserError, inputs_and_mask
@@ -62,11 +62,12 @@ class TokenPositionEmbedding(nn.Module):
                 nn.init.normal_(table, std=POSITION_STD)
 
     def forward(self, tokens_BL: Tensor, valid_BL: Tensor | None = None, types_BL: Tensor | None = None) -> Tensor:
-        """Embed token ids or values `[B, L]`, L at most `seq_len`, to `[B, L, D]`.
+        """Embed token ids or values `[B, L]`, L at most `seq_len`, to `[B, L, D]`; values of channels are `[B, L, C]`.
 
         `valid_BL` is for a batch norm; without `types_BL` every type is 0.
         """
-        x_BLD: Tensor = self.token(tokens_BL[..., None] if isinstance(self.token, nn.Linear) else tokens_BL)
+        values = isinstance(self.token, nn.Linear) and tokens_BL.dim() == 2
+        x_BLD: Tensor = self.token(tokens_BL[..., None] if values else tokens_BL)
         if self.token_type is not None:
             x_BLD = x_BLD + self.token_type(torch.zeros_like(tokens_BL) if types_BL is None else types_BL)
         if self.position is not None:
@@ -99,7 +100,7 @@ class BatchGroups:
         self, encode_group: Callable[[Tensor, Tensor | None], Tensor], tokens_BNL: Tensor, valid_BNL: Tensor | None
     ) -> Tensor:
         """Encode `[B, N, L]` to `[B, N, D]`, with one call of `encode_group` for each group."""
-        batch, sequences, _ = tokens_BNL.shape
+        batch, sequences = tokens_BNL.shape[:2]
         examples, side = self.examples or batch, 1 if self.sides == "separate" else sequences
         parts = []
         for first in range(0, batch, examples):
@@ -201,9 +202,17 @@ class Encoder(nn.Module):
         return normalise(self.norm, x_BLD, valid_BL)
 
     def pool(
-        self, tokens_BL: Tensor, valid_BL: Tensor | None, pooling: MaskedMean | FirstVector, *, packed: bool | None
+        self,
+        tokens_BL: Tensor,
+        valid_BL: Tensor | None,
+        pooling: MaskedMean | FirstVector | MarkedPositions,
+        *,
+        packed: bool | None,
     ) -> Tensor:
-        """Encode each sequence to one vector, `[B, D]`; `packed`: without padding, which None does where it works."""
+        """Encode each sequence to what `pooling` makes of it, such as one vector, `[B, D]`.
+
+        `packed`: without padding, which None does where it works.
+        """
         if packed is None:
             packed = self.packable and works_packed(tokens_BL.device)
         if packed:

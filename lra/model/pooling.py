@@ -75,6 +75,22 @@ class FirstVector(nn.Module):
         return f"token={self.token}"
 
 
+class MarkedPositions(nn.Module):
+    """The vectors at marked real positions, which is no pooling: `[M, D]`, in the order of the positions in the batch.
+
+    Args:
+        marked_BL: the marked positions, `[B, L]` bool.
+    """
+
+    def __init__(self, marked_BL: Tensor):
+        super().__init__()
+        self.marked_BL = marked_BL
+
+    def forward(self, x_BLD: Tensor, valid_BL: Tensor | None) -> Tensor:
+        """Select from `[B, L, D]`."""
+        return x_BLD[self.marked_BL]
+
+
 class LastVector(nn.Module):
     """The vector at the last real position of each sequence; a sequence without real positions gives a zero vector."""
 

@@ -15,7 +15,7 @@ from torch.nn.functional import dropout, pad
 from lra.model.block import EncoderBlock
 from lra.model.classifier import Encoder
 from lra.model.mixer import SequenceMixer
-from lra.model.pooling import FirstVector, LastVector, MaskedMean
+from lra.model.pooling import FirstVector, LastVector, MarkedPositions, MaskedMean
 from lra.model.self_attention import SelfAttention
 from lra.ops.dropout_masks import DropoutMasks
 from lra.ops.packing import Packing
@@ -120,6 +120,15 @@ def pool_first(pooling: FirstVector, x_TD: Tensor, norm: nn.LayerNorm, packing: 
     first_B = packing.counts_B.cumsum(0) - packing.counts_B
     vectors_BD: Tensor = norm(x_TD.index_select(0, first_B))
     return packing.unsort(vectors_BD)
+
+
+@pool_packed.register
+def pool_marked(pooling: MarkedPositions, x_TD: Tensor, norm: nn.LayerNorm, packing: Packing) -> Tensor:
+    """Take the marked tokens, `[M, D]`, in the batch's order."""
+    packed_M = packing.pack(pooling.marked_BL).nonzero()[:, 0]
+    order_M = packing.index_T[packed_M].argsort()
+    vectors_MD: Tensor = norm(x_TD.index_select(0, packed_M[order_M]))
+    return vectors_MD
 
 
 @pool_packed.register

@@ -1,0 +1,91 @@
+"""Hide positions of batches for self-pretraining; what is hidden depends on the seed and on the batch's number alone.
+
+Letters: B examples, N sequences per example, L positions.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from lra.data.loader import EvalLoader, TrainLoader
+from lra.types import Batch
+
+HIDDEN_IN_TRAIN, HIDDEN_IN_DEV = 0x6D61736B, 0x64657673  # tell these draws from others of the same seed
+Hide = Callable[
+    [Batch, Tensor], Batch
+]  # makes of a batch, and of what is hidden `[B, N, L]`, what a model is trained on
+
+
+@dataclass(frozen=True, kw_only=True)
+class Masking:
+    """How much is hidden.
+
+    Attributes:
+        fraction: the expected fraction of the real positions, in (0, 1); each is drawn by itself, or each span.
+        span: length of the spans that are hidden together; 1: single positions.
+    """
+
+    fraction: float
+    span: int = 1
+
+    def draw(self, valid_NL: np.ndarray, seed: tuple[int, ...]) -> np.ndarray:
+        """Draw what is hidden of one example, `[N, L]` bool; padding, where `valid_NL` is False, never is.
+
+        Single positions are hidden with probability `fraction`. A span begins at a position with the probability that
+        hides, of a long sequence, the same fraction: 1 − (1 − fraction)^(1 / span). If nothing would be hidden of an
+        example with real positions, the one with the least draw is, so that each example has something to learn from.
+        """
+        draws = np.random.default_rng(seed).random(valid_NL.shape)
+        draws[~valid_NL] = 1
+        hidden = draws < 1 - (1 - self.fraction) ** (1 / self.span)
+        if self.span > 1:
+            begun = np.cumsum(hidden, axis=1)
+            begun[:, self.span :] -= begun[:, : -self.span].copy()
+            hidden = (begun > 0) & valid_NL
+        if valid_NL.any() and not hidden.any():
+            hidden.ravel()[draws.argmin()] = True
+        return hidden
+
+    def hidden(self, batch: Batch, seeds: list[tuple[int, ...]]) -> Tensor:
+        """Draw what is hidden of a batch, `[B, N, L]` bool on the batch's device; each example has its own seed."""
+        shape = batch.tokens.shape
+        valid = np.ones(shape, bool) if batch.valid is None else batch.valid.cpu().numpy()
+        hidden = np.stack([self.draw(valid_NL, seed) for valid_NL, seed in zip(valid, seeds, strict=True)])
+        return torch.from_numpy(hidden).to(batch.tokens.device, non_blocking=True)
+
+
+class MaskedTrainLoader(TrainLoader):
+    """The training batches of another loader, with positions hidden.
+
+    What is hidden of the example at place i of the endless stream depends on the seed and i: it is the same however a
+    batch is split over processes and parts.
+    """
+
+    def __init__(self, loader: TrainLoader, masking: Masking, hide: Hide):
+        self.__dict__.update(loader.__dict__)
+        self.masking, self.hide = masking, hide
+
+    def batch(self, k: int) -> Batch:
+        """Make this process's share of batch k."""
+        share = self.batch_size // self.world_size
+        first = k * self.batch_size + self.rank * share
+        batch = super().batch(k)
+        seeds = [(self.seed, HIDDEN_IN_TRAIN, place) for place in range(first, first + share)]
+        return self.hide(batch, self.masking.hidden(batch, seeds))
+
+
+class MaskedEvalLoader(EvalLoader):
+    """The batches of another loader, with positions hidden: of an example always the same, whatever the run's seed."""
+
+    def __init__(self, loader: EvalLoader, masking: Masking, hide: Hide):
+        self.__dict__.update(loader.__dict__)
+        self.masking, self.hide = masking, hide
+
+    def __iter__(self) -> Iterator[Batch]:
+        """Yield the batches in order."""
+        for start, batch in zip(self._starts, super().__iter__(), strict=True):
+            seeds = [(HIDDEN_IN_DEV, number) for number in range(start, start + len(batch.label))]
+            yield self.hide(batch, self.masking.hidden(batch, seeds))
