@@ -34,6 +34,10 @@ class PixelScale:
         """Convert levels, 0 to 255."""
         return levels.float().div_(255).sub_(self.mean).div_(self.std)
 
+    def levels(self, values: Tensor) -> Tensor:
+        """Convert values back, to int64 levels."""
+        return values.mul(self.std).add_(self.mean).mul_(255).round_().long()
+
 
 class DeviceCollator:
     """Makes a padded batch, on the device, of the examples with given numbers; its reference is `Collator`.

@@ -3,13 +3,15 @@
 Letters: B examples, N sequences per example, L positions.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from lra.data.datamodule import StoreDataModule
 from lra.data.loader import EvalLoader, TrainLoader
 from lra.types import Batch
 
@@ -40,7 +42,7 @@ class Masking:
         """
         draws = np.random.default_rng(seed).random(valid_NL.shape)
         draws[~valid_NL] = 1
-        hidden = draws < 1 - (1 - self.fraction) ** (1 / self.span)
+        hidden: np.ndarray = draws < 1 - (1 - self.fraction) ** (1 / self.span)
         if self.span > 1:
             begun = np.cumsum(hidden, axis=1)
             begun[:, self.span :] -= begun[:, : -self.span].copy()
@@ -49,7 +51,7 @@ class Masking:
             hidden.ravel()[draws.argmin()] = True
         return hidden
 
-    def hidden(self, batch: Batch, seeds: list[tuple[int, ...]]) -> Tensor:
+    def hidden(self, batch: Batch, seeds: Sequence[tuple[int, ...]]) -> Tensor:
         """Draw what is hidden of a batch, `[B, N, L]` bool on the batch's device; each example has its own seed."""
         shape = batch.tokens.shape
         valid = np.ones(shape, bool) if batch.valid is None else batch.valid.cpu().numpy()
@@ -89,3 +91,25 @@ class MaskedEvalLoader(EvalLoader):
         for start, batch in zip(self._starts, super().__iter__(), strict=True):
             seeds = [(HIDDEN_IN_DEV, number) for number in range(start, start + len(batch.label))]
             yield self.hide(batch, self.masking.hidden(batch, seeds))
+
+
+class MaskedDataModule(StoreDataModule):
+    """A LightningDataModule whose training and dev batches have positions hidden.
+
+    Args:
+        masking: how much is hidden.
+        hide: makes what a model is trained on.
+        others: those of `StoreData`.
+    """
+
+    def __init__(self, *, masking: Masking, hide: Hide, **others: Any):
+        super().__init__(**others)
+        self.masking, self.hide = masking, hide
+
+    def train_dataloader(self) -> MaskedTrainLoader:
+        """Make the loader of the training batches, with this process's share of each batch."""
+        return MaskedTrainLoader(super().train_dataloader(), self.masking, self.hide)
+
+    def val_dataloader(self) -> MaskedEvalLoader:
+        """Make the loader of this process's dev batches."""
+        return MaskedEvalLoader(super().val_dataloader(), self.masking, self.hide)

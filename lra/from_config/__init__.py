@@ -131,7 +131,7 @@ def check_classes(cfg: DictConfig) -> None:
 
     with torch.random.fork_rng(devices=[]):
         model = build_model(cfg)
-    _schedule_maker(cfg)(_optimizer_maker(cfg)(model))
+    schedule_maker(cfg)(optimizer_maker(cfg)(model))
 
 
 def _instantiate_named(settings: dict[str, Any]) -> Any:
@@ -173,14 +173,14 @@ def build_module(cfg: DictConfig) -> ClassifierModule:
     return ClassifierModule(
         model,
         num_classes=build_spec(cfg).num_classes,
-        make_optimizer=_optimizer_maker(cfg),
-        make_schedule=_schedule_maker(cfg),
+        make_optimizer=optimizer_maker(cfg),
+        make_schedule=schedule_maker(cfg),
         label=f"{cfg.task.name}/{method_name(cfg)}",
         records_step=records_step(cfg),
     )
 
 
-def _optimizer_maker(cfg: DictConfig) -> Callable[[nn.Module], Optimizer]:
+def optimizer_maker(cfg: DictConfig) -> Callable[[nn.Module], Optimizer]:
     """Make the function that makes the recipe's optimizer, with its groups of parameters, for a model."""
     from lra.training.optimizer import fused_where_possible, group_parameters
 
@@ -195,7 +195,7 @@ def _optimizer_maker(cfg: DictConfig) -> Callable[[nn.Module], Optimizer]:
     return optimizer_of
 
 
-def _schedule_maker(cfg: DictConfig) -> Callable[[Optimizer], LRScheduler]:
+def schedule_maker(cfg: DictConfig) -> Callable[[Optimizer], LRScheduler]:
     """Make the function that makes the recipe's schedule for an optimizer."""
     from lra.training.schedule_check import make_checked_schedule
 
@@ -261,17 +261,17 @@ def build_datamodule(cfg: DictConfig) -> StoreDataModule:
     """
     from lra.data.datamodule import StoreDataModule
 
-    return _build_data(cfg, StoreDataModule)
+    return build_data_as(cfg, StoreDataModule)
 
 
 def build_data(cfg: DictConfig) -> StoreData:
     """Build the task's data as `build_datamodule` does, for use without a Trainer."""
     from lra.data.store_data import StoreData
 
-    return _build_data(cfg, StoreData)
+    return build_data_as(cfg, StoreData)
 
 
-def _inputs(cfg: DictConfig) -> dict[str, Any]:
+def inputs_of_protocol(cfg: DictConfig) -> dict[str, Any]:
     """Collect what the protocol makes of the stored tokens; refuse a model that does not take that."""
     from lra.data.loader import PixelScale
 
@@ -302,7 +302,8 @@ def _inputs(cfg: DictConfig) -> dict[str, Any]:
     return inputs
 
 
-def _build_data(cfg: DictConfig, kind: type[Data]) -> Data:
+def build_data_as(cfg: DictConfig, kind: Callable[..., Data]) -> Data:
+    """Build the task's data as `build_datamodule` does, by a class that takes the arguments of `StoreData`."""
     parts, nodes, count, batch_size = batch_parts(cfg), num_nodes(cfg), num_processes(cfg), cfg.recipe.batch_size
     typed = f"trainer.devices={cfg.trainer.devices}" + (f" × trainer.num_nodes={nodes}" if nodes > 1 else "")
     if batch_size % count:
@@ -329,7 +330,7 @@ def _build_data(cfg: DictConfig, kind: type[Data]) -> Data:
         dev_split=cfg.task.dev_split,
         text_length=cfg.task.get("longest"),  # only Text has it; the stored configuration of an older run does not
         listops_brackets=cfg.task.get("listops_brackets"),  # only ListOps has it
-        **_inputs(cfg),
+        **inputs_of_protocol(cfg),
         test_last_batch=cfg.protocol.test_last_batch,
         batch_size=batch_size // parts,
         dev_batch_size=cfg.trainer.get("dev_batch_size"),  # nor does it have this one

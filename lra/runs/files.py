@@ -16,6 +16,7 @@ RESULT = "result.json"  # the record; exists once the run is finished
 CONFIG = "config.yaml"  # every setting, resolved
 DATA = "data.json"  # hashes of the data that the run began with
 CODE = "code.json"  # the commits of the code that has trained the run, the first one first
+PRETRAINING = "pretraining"  # the folder of the self-pretraining, with checkpoints and curves of its own
 METRICS = "metrics.csv"  # the curves: a row for each logged step
 CURVE = "curve.png"  # the learning curve drawn from them
 BEST = "best.ckpt"  # the best checkpoint by dev accuracy, used for testing

@@ -110,6 +110,7 @@ class RunSettings(TypedDict):
     size: Named
     model: NotRequired[Settings]
     recipe: NotRequired[RecipeSettings]
+    pretrain: NotRequired[Settings]
     trainer: NotRequired[TrainerSettings]
     callbacks: NotRequired[Settings]
     tuned: NotRequired[TunedSettings]
@@ -157,6 +158,19 @@ class Cost(TypedDict):
     gpus: NotRequired[list[Word]]
 
 
+class Pretraining(TypedDict):
+    """The self-pretraining of the run's encoder, before the steps of the outcome; see `lra.from_config.pretraining`.
+
+    `dev_accuracy` is the fraction of the hidden positions of the dev part that the best weights, at `best_step`,
+    predict right.
+    """
+
+    steps: Positive
+    best_step: Positive
+    dev_accuracy: Fraction
+    train_seconds: Amount
+
+
 class Approximation(TypedDict):
     """How well Nyström layers approximate exact attention, see `lra.training.approximation`."""
 
@@ -202,6 +216,7 @@ class RecordFields(TypedDict):
     settings: RunSettings
     outcome: Outcome
     cost: Cost
+    pretraining: NotRequired[Pretraining]
     approximation: NotRequired[Approximation]
     longer: NotRequired[dict[str, Fraction | None]]
     provenance: Provenance
@@ -237,6 +252,11 @@ class Record(dict[str, Any]):
     def provenance(self) -> Provenance:
         """Commit, versions and data."""
         return cast(Provenance, self["provenance"])
+
+    @property
+    def pretraining(self) -> Pretraining | None:
+        """The self-pretraining of its encoder, if there was one."""
+        return cast("Pretraining | None", self.get("pretraining"))
 
     @property
     def approximation(self) -> Approximation | None:
@@ -351,7 +371,7 @@ TUNED: TypeAdapter[TunedSettings] = TypeAdapter(TunedSettings)
 
 # The groups in the order in which the name of a row lists their options. `data` is from the provenance.
 GROUPS_IN_NAMES = (
-    "attention", "mixer", "model", "protocol", "size", "task", "data", "recipe", "trainer", "callbacks",
+    "attention", "mixer", "model", "protocol", "size", "task", "data", "recipe", "pretrain", "trainer", "callbacks",
     "tuned",
 )  # fmt: skip
 # Groups, and options, whose usual value is counted only among runs that share these names; others: among all runs.
@@ -366,6 +386,6 @@ COUNTED_WITHIN: Mapping[str, tuple[Literal["task", "attention", "protocol"], ...
 }
 # Usual whatever the runs have: a table in which all runs have another precision must not look like the paper's.
 USUAL_VALUES = {"trainer.precision": "32-true", "protocol.listops_brackets": "kept"}
-RECORDED_IF_SET = ("trainer", "callbacks", "tuned")  # groups that record what is set, and ALWAYS_RECORDED
+RECORDED_IF_SET = ("pretrain", "trainer", "callbacks", "tuned")  # groups that record what is set, and ALWAYS_RECORDED
 SET_BY_THE_DEVICE = ("trainer.fused_optimizer",)  # recorded only if set, but usual where the device brings it
 TAKE_ANY_ARGUMENT = ("recipe.optimizer", "recipe.schedule")  # a user may add any argument, or choose another class

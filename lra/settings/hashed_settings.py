@@ -10,10 +10,12 @@ from lra.runs.schema import ALWAYS_RECORDED
 from lra.settings.added_keys import added_settings, targets_of
 from lra.settings.method import mixer_group, mixer_settings
 from lra.settings.plain_values import plain
+from lra.settings.pretrain import is_pretrained
 from lra.settings.processes_and_parts import batch_parts, num_nodes
 
 # Config groups that can change a number of the result. All others (folders, loggers), and the seed, are not hashed.
 SETTINGS = ("task", "protocol", "model", "recipe", "size")  # `settings` adds the attention, or the mixer
+BY_TASK = "fractions"  # of `pretrain`, from which the task's own `fraction` is taken
 LOOKS_OF_TASK = ("sizes", "codec", "open_source")  # not hashed: the record has the hash of the data itself
 
 
@@ -26,6 +28,8 @@ def hashed_settings(cfg: DictConfig) -> dict[str, Any]:
     for key in LOOKS_OF_TASK:
         chosen["task"].pop(key, None)
     chosen = {group: without_values_before(values, group) for group, values in chosen.items()}
+    if is_pretrained(cfg):
+        chosen["pretrain"] = {key: value for key, value in plain(cfg.pretrain).items() if key != BY_TASK}
     trainer = {key: cfg.trainer[key] for key in ALWAYS_RECORDED} | {"accumulate_grad_batches": batch_parts(cfg)}
     if cfg.trainer.devices > 1:
         trainer["devices"] = cfg.trainer.devices

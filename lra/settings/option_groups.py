@@ -107,6 +107,16 @@ GROUPS: dict[str, Kinds] = {
         "parameter_groups": Group,
     },
     "recipe.optimizer": OPTIMIZER,
+    "pretrain": {
+        "name": Literal["none", "masked"],
+        "steps": AtLeastTwo,
+        "eval_every": Count,
+        "lr": Positive,
+        "warmup_fraction": PositiveFraction,
+        "fraction": PositiveFraction,
+        "span": Count,
+        "fractions": Group,
+    },
     "attention": METHOD,
     "mixer": METHOD,
     "protocol": PROTOCOL,
@@ -179,5 +189,5 @@ EFFECTIVE_WITH: dict[str, Effects] = {  # of options of these groups that may ha
 # Values of options that have no default.
 EXAMPLES = {"trainer.gradient_clip_val": 1, "trainer.limit_val_batches": 10, "trainer.limit_test_batches": 10}
 OF_IMAGES = ("pathfinder", "pathx")  # the tasks with the options of `IMAGES`
-CLOSED = ("recipe", "protocol", "size", "debug", "paths")  # nothing reads another option; so a task of lra's
+CLOSED = ("recipe", "pretrain", "protocol", "size", "debug", "paths")  # nothing reads another option; so a task of ours
 PARAMETER_GROUPS = re.compile(r"(recipe|mixer|attention)\.parameter_groups\.[^.]+")

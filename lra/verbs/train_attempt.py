@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytorch_lightning as pl
+import torch
 from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig, OmegaConf
 from rich.console import Console
@@ -27,6 +28,7 @@ from lra.runs.files import BEST, CONFIG, LAST, METRICS, RESULT
 from lra.runs.reference_curves import place_among, published_curves, references_of
 from lra.runs.schema import Record
 from lra.settings.hashed_settings import config_hash
+from lra.settings.pretrain import is_pretrained
 from lra.settings.processes_and_parts import AUTO, batch_parts, num_processes
 from lra.settings.run_folder import store_dir
 from lra.training import run as training
@@ -42,6 +44,7 @@ from lra.training.reference_place import ReferencePlace
 from lra.training.resume import saved_batch_parts, saved_dev_passes
 from lra.types import LOCKED, UserError
 from lra.verbs.train_longer import add_longer
+from lra.verbs.train_pretraining import begin_pretrained, pretrain, pretraining_of
 from lra.verbs.train_record import add_approximation, check_same_data, note_commit, write_result
 from lra.verbs.train_refused import no_folder_if_refused
 
@@ -147,14 +150,21 @@ def _try(attempt: Attempt, parts: int, replaced: Record | None) -> Record | None
     """Train with the batch in `parts` parts; raise `TooLargeError` if it does not fit and more parts may be tried."""
     cfg, run = attempt.cfg.copy(), attempt.run
     cfg.trainer.accumulate_grad_batches = parts
-    pl.seed_everything(cfg.seed, workers=True, verbose=False)
     datamodule = build_datamodule(cfg)
-    module = build_module(cfg)
     if attempt.is_first_rank:
         run.keep_aside(replaced)
         replace_text(run.folder / CONFIG, without_credentials(OmegaConf.to_yaml(cfg, resolve=True)))
         check_same_data(run, datamodule.data_sha256)
         note_commit(run)
+    has_first_stage = is_pretrained(cfg)
+    if has_first_stage and not pretrain(cfg, run, attempt.console, is_first_rank=attempt.is_first_rank):
+        attempt.console.print("Stopped while pretraining; no result is written. The same command goes on.")
+        return None
+    pl.seed_everything(cfg.seed, workers=True, verbose=False)
+    module = build_module(cfg)
+    if has_first_stage and not saved_step(run.folder / LAST):
+        with torch.random.fork_rng(devices=[]):  # what the run draws is what it draws without the first stage
+            begin_pretrained(module.model, cfg, run)
     attempt.console.print(
         Text.assemble(
             (module.label, "bold"),
@@ -205,7 +215,8 @@ def _fit_and_test(
             return None
         # This reads the peak memory, before what may need more.
         outcome = training.collect_outcome(run.folder, metrics, module, machine)
-        record = write_result(run, cfg, outcome, datamodule, console)
+        pretraining = pretraining_of(run) if is_pretrained(cfg) else None
+        record = write_result(run, cfg, outcome, datamodule, console, pretraining=pretraining)
         log_result(added.loggers, record, run.folder)
         # What follows may be killed: the run is finished, and its result is where it belongs.
         record = add_approximation(record, run, module.model, datamodule.test_dataloader, machine.device, console)

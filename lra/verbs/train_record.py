@@ -16,10 +16,10 @@ from lra.base.settings_hash import hash_of
 from lra.data.datamodule import StoreDataModule
 from lra.from_config import machine_and_loggers
 from lra.run import Run
-from lra.runs.files import CODE, CURVE, DATA, LAST, METRICS, RESULT, WANDB_ID
+from lra.runs.files import CODE, CURVE, DATA, LAST, METRICS, PRETRAINING, RESULT, WANDB_ID
 from lra.runs.published_numbers import published_accuracy_for
 from lra.runs.record import pack_correct, validated
-from lra.runs.schema import SCHEMA_VERSION, Record
+from lra.runs.schema import SCHEMA_VERSION, Pretraining, Record
 from lra.runs.versions import git_commit, versions
 from lra.settings.hashed_settings import hashed_settings
 from lra.settings.method import identity
@@ -37,7 +37,7 @@ def check_same_data(run: Run, data_sha256: dict[str, str]) -> None:
         UserError: when the data changed since the run began, or its note cannot be read.
     """
     path = run.folder / DATA
-    if not path.exists() or not (run.folder / LAST).exists():  # there is no checkpoint to resume from
+    if not path.exists() or not _has_checkpoint(run):
         replace_text(path, json.dumps(data_sha256, indent=2) + "\n")
         return
     remedy = f"if the run began with today's data, delete that file, else move {run.folder} away"
@@ -46,13 +46,18 @@ def check_same_data(run: Run, data_sha256: dict[str, str]) -> None:
         raise UserError(line)
 
 
+def _has_checkpoint(run: Run) -> bool:
+    """Tell whether there is a checkpoint to resume from, of either stage."""
+    return any((run.folder / path).exists() for path in (LAST, f"{PRETRAINING}/{LAST}"))
+
+
 def note_commit(run: Run) -> None:
     """Add the commit of the code that trains from here on to those of a resumed run.
 
     It is read now, and not at the end: the checkout may be another one by then.
     """
     commit = git_commit()
-    earlier = _commits(run) if (run.folder / LAST).exists() else []
+    earlier = _commits(run) if _has_checkpoint(run) else []
     if earlier[-1:] != [commit]:
         replace_text(run.folder / CODE, json.dumps([*earlier, commit]) + "\n")
 
@@ -67,7 +72,13 @@ def _commits(run: Run) -> list[str | None]:
 
 
 def write_result(
-    run: Run, cfg: DictConfig, outcome: RunOutcome, datamodule: StoreDataModule, console: Console
+    run: Run,
+    cfg: DictConfig,
+    outcome: RunOutcome,
+    datamodule: StoreDataModule,
+    console: Console,
+    *,
+    pretraining: Pretraining | None = None,
 ) -> Record:
     """Write the learning curve, then `result.json`, and return the record."""
     settings, majority = hashed_settings(cfg), datamodule.majority_rate("test")
@@ -101,6 +112,7 @@ def write_result(
                 "device": machine_and_loggers.device_name(cfg),
                 **({"gpus": gpus} if (gpus := machine_and_loggers.gpus_of_run(cfg)) else {}),
             },
+            **({"pretraining": pretraining} if pretraining else {}),
             "provenance": {
                 "git_commit": commit,
                 **({"earlier_commits": earlier} if earlier else {}),

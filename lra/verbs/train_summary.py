@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from lra.base.printed_commands import command, is_typed, override, typed_config_dirs, typed_overrides
-from lra.base.text import visible, visible_lines
+from lra.base.text import duration_text, visible, visible_lines
 from lra.from_config import build_codec, build_data, build_trained_model
 from lra.run import Run
 from lra.runs.files import CURVE, METRICS, RESULT
@@ -30,7 +30,7 @@ from lra.terminal.fit_table import print_text_table
 from lra.terminal.text_table import TextTable, with_verdict
 from lra.training.curves import read_curves
 
-OF_METHOD = ("attention.", "mixer.", "model.", "protocol.")  # groups whose options are the method's own
+OF_METHOD = ("attention.", "mixer.", "model.", "pretrain.", "protocol.")  # groups whose options are the method's own
 DEV_ACCURACY = "dev/accuracy"
 COMPARED = ("nystrom", "full", "linformer")
 COMPARED_RUNS = 3 * len(COMPARED)  # with three seeds each
@@ -123,6 +123,11 @@ def verdict(record: Record) -> str:
     identity, outcome = record.identity, record.outcome
     measured, majority, tested = outcome["test_accuracy"], outcome["majority_rate"], outcome["test_examples"]
     lines = [_against_majority(measured, majority, tested)]
+    if (first := record.pretraining) is not None:
+        lines.append(
+            f"Its encoder was pretrained before, {first['steps']:,} steps in {duration_text(first['train_seconds'])}:"
+            f" {first['dev_accuracy']:.1%} of what was hidden of dev were right."
+        )
     for length, accuracy in record.longer.items():
         shown = "its weights are for one length" if accuracy is None else f"{100 * accuracy:.2f} %"
         lines.append(f"On sequences of {int(length):,} tokens: {shown}.")
@@ -166,6 +171,8 @@ def _next_command(record: Record) -> str:
         name = identity["attention"]
         group = next((group for group in MIXERS if settings.get(group, {}).get("name") == name), "model")
         method = [override(group, name)]
+        if "pretrain" in settings:
+            method.append(override("pretrain", settings["pretrain"]["name"]))
         return f"The full run: {command('train', *task, *method, *protocol, *_typed_options(), *_typed_folders())}"
     minutes = COMPARED_RUNS * record.train_seconds / 60
     compared = [*protocol, "size=short", f"attention={','.join(COMPARED)}"]

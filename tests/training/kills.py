@@ -1,9 +1,9 @@
 """Kills a training at chosen moments of its file system's life, and lets it go on; for test_kills.py.
 
-`python -m tests.training.kills FOLDER EVENT[,EVENT…]|all`: trains once to be warm, then forks: an undisturbed run, and
-for each event a run that dies there, followed by the same command to its end. An EVENT is some words of its text, of
-which the first with all of them is meant, such as `within writing best.ckpt`, or another one that a number in front
-says, such as `2 within writing result.json`. One JSON line says how each pair ended.
+`python -m tests.training.kills FOLDER EVENT[,EVENT…]|all [key=value …]`: trains once to be warm, then forks: an
+undisturbed run, and for each event a run that dies there, followed by the same command to its end. An EVENT is some
+words of its text, of which the first with all of them is meant, such as `within writing best.ckpt`, or another one that
+a number in front says, such as `2 within writing result.json`. One JSON line says how each pair ended.
 
 An event is what changes the folder: opening a file to write (before it; after it with the file empty; with half of it
 written, by a limit on the size of files), a rename, a removal, a new folder.
@@ -105,7 +105,7 @@ def run(runs: Path) -> int:
     from lra.cli import main
 
     os.environ["LRA_RUNS_DIR"] = str(runs)
-    return main(WORDS)
+    return main([*WORDS, *sys.argv[3:]])
 
 
 def main(place: Path, moments: str) -> None:

@@ -26,23 +26,30 @@ def plain(value):
     return [plain(item) for item in value] if isinstance(value, list | tuple) else value
 
 
+def curves(path):
+    return [{key: value for key, value in row.items() if key not in OF_THE_CLOCK} for row in read_curves(path)]
+
+
 def left_behind(runs):
     """What a finished run holds, as far as it must be the same."""
     (folder,) = (path.parent for path in runs.rglob("result.json"))
-    rows, record = read_curves(folder / "metrics.csv"), json.loads((folder / "result.json").read_text())
+    record = json.loads((folder / "result.json").read_text())
     return {
-        "files": sorted(path.name for path in folder.iterdir()),
+        "files": sorted(str(path.relative_to(folder)) for path in folder.rglob("*")),
         "outcome": record["outcome"],
+        "pretraining": plain(record.get("pretraining")),
         "approximation": record["approximation"],
-        "curves": [{key: value for key, value in row.items() if key not in OF_THE_CLOCK} for row in rows],
-        "tests": sum("test/accuracy" in row for row in rows),
-        **{name: plain(torch.load(folder / name, weights_only=True)) for name in ("best.ckpt", "last.ckpt")},
+        "tests": sum("test/accuracy" in row for row in read_curves(folder / "metrics.csv")),
+        **{str(path.parent.relative_to(folder)): curves(path) for path in folder.rglob("metrics.csv")},
+        **{
+            str(path.relative_to(folder)): plain(torch.load(path, weights_only=True)) for path in folder.rglob("*.ckpt")
+        },
     }
 
 
-def check_kills(data_dir, place, moments: str) -> list[str]:
+def check_kills(data_dir, place, moments: str, *words: str) -> list[str]:
     """Runs killed at `moments`, and gone on with, against an undisturbed one; returns their logs."""
-    command = [sys.executable, "-m", "tests.training.kills", str(place), moments]
+    command = [sys.executable, "-m", "tests.training.kills", str(place), moments, *words]
     env = {**outer_environment(), "LRA_DATA_DIR": str(data_dir), "OMP_NUM_THREADS": "1"}
     done = subprocess.run(command, env=env, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
@@ -75,3 +82,25 @@ def test_killed_at_some_changes_of_its_folder_a_run_goes_on_to_the_same_bits(dat
 @pytest.mark.exhaustive
 def test_killed_at_every_change_of_its_folder_a_run_goes_on_to_the_same_bits(data_dir, tmp_path):
     assert len(check_kills(data_dir, tmp_path, "all")) > 50
+
+
+PRETRAINED = ("pretrain=masked", "pretrain.steps=4", "pretrain.eval_every=2")
+
+
+@pytest.mark.slow
+def test_killed_in_either_stage_a_pretrained_run_goes_on_to_the_same_bits(data_dir, tmp_path):
+    """Also between the stages: the first is finished, and nothing of the second is saved."""
+    moments = [f"within writing pretraining/{file}" for file in ("best.ckpt", "last.ckpt", "metrics.csv")]
+    moments += [
+        "4 within writing pretraining/last.ckpt",
+        "before opening seed0/last.ckpt",
+        "within writing seed0/best.ckpt",
+    ]
+    logs = check_kills(data_dir, tmp_path, ",".join(moments), *PRETRAINED)
+    assert len(logs) == len(moments)
+
+
+@pytest.mark.slow
+@pytest.mark.exhaustive
+def test_killed_at_every_change_of_its_folder_a_pretrained_run_goes_on_to_the_same_bits(data_dir, tmp_path):
+    assert len(check_kills(data_dir, tmp_path, "all", *PRETRAINED)) > 80

@@ -1,0 +1,67 @@
+"""Build the stage of self-pretraining from a configuration: the model that predicts what is hidden, and its batches."""
+
+from functools import partial
+
+import torch
+from omegaconf import DictConfig
+from torch import Tensor
+
+from lra.data.loader import PixelScale
+from lra.data.masking import MaskedDataModule, Masking
+from lra.from_config import (
+    build_data_as,
+    build_model,
+    inputs_of_protocol,
+    optimizer_maker,
+    schedule_maker,
+)
+from lra.model.classifier import SequenceClassifier
+from lra.model.masked_model import MaskedModel
+from lra.model.pooling import FirstVector
+from lra.runs.schema import own_model
+from lra.settings.method import method_name
+from lra.training.module import ClassifierModule
+from lra.types import Batch, UserError
+
+GREY_LEVELS = 256
+
+
+def build_pretraining(stage: DictConfig) -> tuple[ClassifierModule, MaskedDataModule]:
+    """Build the LightningModule and the LightningDataModule of a stage, see `lra.settings.pretrain.stage_config`.
+
+    Raises:
+        UserError: for a model of the user's own, whose parts are not known.
+    """
+    classifier = build_model(stage)
+    if not isinstance(classifier, SequenceClassifier):
+        own = own_model(stage.model)
+        line = f"pretrain={stage.pretrain.name} trains lra's own encoder, not model={own}; leave it out"
+        raise UserError(line, kind="no_effect", key="pretrain", value=stage.pretrain.name)
+    scale: PixelScale | None = inputs_of_protocol(stage).get("scale")
+    token = classifier.encoder.embedding.token
+    targets = token.num_embeddings if isinstance(token, torch.nn.Embedding) else GREY_LEVELS
+    model = MaskedModel(classifier, targets)
+    module = ClassifierModule(
+        model,
+        num_classes=targets,
+        make_optimizer=optimizer_maker(stage),
+        make_schedule=schedule_maker(stage),
+        label=f"{stage.task.name}/{method_name(stage)} (pretraining)",
+    )
+    masking = Masking(fraction=stage.pretrain.fraction, span=stage.pretrain.span)
+    kind = partial(MaskedDataModule, masking=masking, hide=partial(hide, model=model, scale=scale))
+    return module, build_data_as(stage, kind)
+
+
+def hide(batch: Batch, hidden_BNL: Tensor, *, model: MaskedModel, scale: PixelScale | None) -> Batch:
+    """Make of a batch what a model is pretrained on: its inputs without what is hidden, and that as the labels, `[M]`.
+
+    The labels are token ids, or grey levels, in the order of the positions in `[B, N, L]`.
+    """
+    if isinstance(model.pooling, FirstVector):  # it pushes the last position out
+        hidden_BNL = hidden_BNL.clone()
+        hidden_BNL[..., -1] = False
+    targets_M = batch.tokens[hidden_BNL]
+    if scale is not None:
+        targets_M = scale.levels(targets_M)
+    return Batch(model.hide(batch.tokens, hidden_BNL), batch.valid, targets_M)

@@ -1,0 +1,20 @@
+"""Whether a run's encoder is pretrained, and the configuration of that stage."""
+
+from omegaconf import DictConfig, OmegaConf
+
+OF_RECIPE = {"steps": "steps", "eval_every": "eval_every", "warmup_fraction": "warmup_fraction", "lr": "optimizer.lr"}
+
+
+def is_pretrained(cfg: DictConfig) -> bool:
+    """Tell whether a stage of self-pretraining comes first; the stored configuration of an older run does not say."""
+    return bool(OmegaConf.select(cfg, "pretrain.name", default="none") != "none")
+
+
+def stage_config(cfg: DictConfig) -> DictConfig:
+    """Copy a configuration, with the recipe of its pretraining: what `pretrain` does not have is the recipe's."""
+    stage = cfg.copy()
+    values = {key: cfg.pretrain[key] for key in OF_RECIPE}  # first all: some refer to the recipe
+    for key, of_recipe in OF_RECIPE.items():
+        OmegaConf.update(stage, f"pretrain.{key}", values[key])
+        OmegaConf.update(stage, f"recipe.{of_recipe}", values[key])
+    return stage

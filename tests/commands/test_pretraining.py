@@ -1,0 +1,83 @@
+"""lra train pretrain=masked: two stages, one run; a row of its own beside runs from scratch."""
+
+import json
+
+import pytest
+import torch
+
+from lra.cli import main
+from lra.settings.compose import load_config
+from lra.settings.hashed_settings import config_hash, hashed_settings
+
+WORDS = ("size=tiny", "recipe.steps=4", "recipe.eval_every=2", "recipe.batch_size=4", "logger=csv")
+MASKED = ("pretrain=masked", "pretrain.steps=6", "pretrain.eval_every=3")
+
+
+@pytest.mark.slow
+def test_a_run_has_both_stages_in_its_record_and_is_evaluated_to_the_last_digit(home, result_of):
+    trained = result_of("train", "attention=full", *WORDS, *MASKED)
+    first, folder = trained.record.pretraining, trained.run.folder
+    assert first.keys() == {"steps", "best_step", "dev_accuracy", "train_seconds"}
+    assert (first["steps"], first["best_step"] in (3, 6)) == (6, True)
+    assert trained.record.steps == 4
+    assert trained.record.settings["pretrain"] == {
+        **{"name": "masked", "steps": 6, "eval_every": 3, "fraction": 0.1, "span": 1},
+        **{"lr": trained.record.settings["recipe"]["optimizer"]["lr"], "warmup_fraction": 0.2},
+    }
+    assert {path.name for path in (folder / "pretraining").iterdir()} >= {"best.ckpt", "last.ckpt", "metrics.csv"}
+    assert result_of("evaluate", f"run={folder}").is_as_recorded
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["task=listops", "attention=nystrom"],
+        ["task=image", "protocol=s4", "attention=full", "model.width=16", "model.num_layers=1", "model.norm=layer"],
+    ],
+)
+def test_with_a_rate_of_nearly_nothing_a_run_is_the_run_from_scratch(words, home, result_of):
+    """So the weights come back where they were, and the second stage draws what a run without the first draws."""
+    scratch = result_of("train", *words, *WORDS)
+    pretrained = result_of("train", *words, *WORDS, *MASKED, "pretrain.lr=1e-14")
+    weights = [
+        torch.load(each.run.folder / "last.ckpt", weights_only=True)["state_dict"] for each in (scratch, pretrained)
+    ]
+    for name, weight in weights[0].items():
+        torch.testing.assert_close(weights[1][name], weight, rtol=1e-4, atol=1e-6, msg=name)
+    assert scratch.record.dev_curve == pretrained.record.dev_curve
+
+
+@pytest.mark.slow
+def test_it_is_a_row_of_its_own(home, result_of, capsys):
+    for more in ((), MASKED):
+        result_of("train", "attention=full", "run_group=mine", *WORDS, *more)
+    capsys.readouterr()
+    assert main(["compare", "show", "run_group=mine", "size=tiny", "format=csv"]) == 0
+    names = [line.split(",")[0] for line in capsys.readouterr().out.splitlines() if line.startswith(("full", '"full'))]
+    assert len(names) == 2
+    assert sum("pretrain" in name for name in names) == 1
+
+
+@pytest.mark.parametrize("task, fraction", [("listops", 0.1), ("text", 0.15), ("image", 0.5), ("recall", 0.15)])
+def test_the_fraction_is_the_authors_for_each_task(task, fraction):
+    assert load_config("train", [f"task={task}", "pretrain=masked"]).pretrain.fraction == fraction
+
+
+def test_without_it_no_hash_moves():
+    default, none, masked = (load_config("train", words) for words in ([], ["pretrain=none"], ["pretrain=masked"]))
+    assert config_hash(default) == config_hash(none) != config_hash(masked)
+    assert "pretrain" not in hashed_settings(default)
+    assert "fractions" not in json.dumps(hashed_settings(masked))
+
+
+@pytest.mark.parametrize("word", ["pretrain.fraction=1.5", "pretrain.span=0", "pretrain.steps=1", "pretrain.rate=1"])
+def test_wrong_settings_are_refused(word, home, refused):
+    assert refused("train", "size=tiny", "pretrain=masked", word).key == word.partition("=")[0]
+
+
+@pytest.mark.slow
+def test_a_model_of_ones_own_is_refused(home, refused):
+    model = "model._target_=tests.model.own_models.AnyGru"
+    error = refused("train", model, "size=tiny", "logger=csv", "pretrain=masked")
+    assert (error.kind, error.key) == ("no_effect", "pretrain")
