@@ -21,6 +21,7 @@ kill just before, the run is finished without them, and the same command adds th
   mixer=s4d|gated|mamba2         another sequence mixer in place of attention; its options are mixer.KEY
   protocol=paper|clean|s4        size=full|short|tiny
   recipe.steps=N                 length of the run and its schedule
+  pretrain=masked                first train the encoder on hidden tokens of the task's own sequences; pretrain.KEY
   trainer.max_steps=N            stop early, with no result
   logger=wandb|csv               logger.wandb.mode=online sends to W&B at once
   force=true                     train a finished run again
