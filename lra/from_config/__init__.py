@@ -272,7 +272,11 @@ def build_data(cfg: DictConfig) -> StoreData:
 
 
 def inputs_of_protocol(cfg: DictConfig) -> dict[str, Any]:
-    """Collect what the protocol makes of the stored tokens; refuse a model that does not take that."""
+    """Collect what the protocol makes of the stored tokens.
+
+    Raises:
+        UserError: for a model that does not take that.
+    """
     from lra.data.loader import PixelScale
 
     task, has_symbols = cfg.task, "least_count" in cfg.task
@@ -303,7 +307,11 @@ def inputs_of_protocol(cfg: DictConfig) -> dict[str, Any]:
 
 
 def build_data_as(cfg: DictConfig, kind: Callable[..., Data]) -> Data:
-    """Build the task's data as `build_datamodule` does, by a class that takes the arguments of `StoreData`."""
+    """Build the task's data by a class that takes the arguments of `StoreData`.
+
+    Raises:
+        UserError: as `build_datamodule` does.
+    """
     parts, nodes, count, batch_size = batch_parts(cfg), num_nodes(cfg), num_processes(cfg), cfg.recipe.batch_size
     typed = f"trainer.devices={cfg.trainer.devices}" + (f" × trainer.num_nodes={nodes}" if nodes > 1 else "")
     if batch_size % count:
