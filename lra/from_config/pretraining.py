@@ -47,6 +47,7 @@ def build_pretraining(stage: DictConfig) -> tuple[ClassifierModule, MaskedDataMo
         make_optimizer=optimizer_maker(stage),
         make_schedule=schedule_maker(stage),
         label=f"{stage.task.name}/{method_name(stage)} (pretraining)",
+        rate="pretrain.lr",
     )
     masking = Masking(fraction=stage.pretrain.fraction, span=stage.pretrain.span)
     kind = partial(MaskedDataModule, masking=masking, hide=partial(hide, model=model, scale=scale))

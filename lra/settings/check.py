@@ -19,6 +19,7 @@ from lra.settings.added_keys import CALLBACKS_INSTEAD, USER_GROUPS, targets_of
 from lra.settings.cuda_graphs import attention_obstacle, obstacle
 from lra.settings.declared import class_of, declares, group_options
 from lra.settings.method import ATTENTION, mixes_by_attention
+from lra.settings.pretrain import is_pretrained
 from lra.settings.unknown_option import unknown_option
 from lra.settings.wandb_arguments import names_of_training, wandb_arguments
 from lra.settings.wandb_mode import logs_to_wandb
@@ -53,6 +54,9 @@ def check_config(cfg: DictConfig, verb: str | None) -> None:
         if group in cfg:
             _check_entries(group, cfg[group], own, example)
     _check_schedule(cfg)
+    if verb not in (None, "train") and is_pretrained(cfg):
+        line = f"pretrain={cfg.pretrain.name} has no effect on lra {verb}, which trains nothing; leave it out"
+        raise UserError(line, kind="no_effect", key="pretrain", value=cfg.pretrain.name)
     if verb is not None and OmegaConf.select(cfg, "model.positions") == "rotary":
         _check_rotary(cfg)
     if OmegaConf.select(cfg, "task.data") is not None:

@@ -37,10 +37,15 @@ def saved_step(path: Path) -> int:
 
 @contextmanager
 def report_saved_step(folder: Path, steps: int) -> Iterator[None]:
-    """Within this context, the message of `Stopped` also says that the run is finished, or which step is saved."""
+    """Within this context, the message of `Stopped` also says that the run is finished, or which step is saved.
+
+    Of two such contexts the inner one, of an earlier stage, says it.
+    """
     try:
         yield
     except Stopped as stopped:
+        if stopped.kept:
+            raise
         if (folder / RESULT).exists():
             stopped.kept = f"the run is finished, its result is in {folder}"
         else:

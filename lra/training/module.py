@@ -58,8 +58,8 @@ class ClassifierModule(pl.LightningModule):
 
     Training metrics stay on the device until `pop_train_metrics`: on a GPU, a `self.log` at every step would take
     longer than the step of a small model. The model maps tokens `[B, N, L]` and their mask to logits `[B, C]`; errors
-    name the run by `label`, such as `listops/nystrom`. With `records_step` the passes of the first step on a GPU are
-    recorded as a CUDA graph, which the other steps repeat.
+    name the run by `label`, such as `listops/nystrom`, and the option of its learning rate by `rate`. With
+    `records_step` the passes of the first step on a GPU are recorded as a CUDA graph, which the other steps repeat.
 
     Attributes:
         correct: whether the last test's predictions were right, `[B]` bool for each batch.
@@ -74,11 +74,12 @@ class ClassifierModule(pl.LightningModule):
         make_optimizer: Callable[[nn.Module], Optimizer],
         make_schedule: Callable[[Optimizer], LRScheduler],
         label: str,
+        rate: str = "recipe.optimizer.lr",
         records_step: bool = False,
     ):
         super().__init__()
         self.model = model
-        self.label, self.records_step = label, records_step
+        self.label, self.rate, self.records_step = label, rate, records_step
         self._recorded: RecordedStep | None = None
         self._make_optimizer, self._make_schedule = make_optimizer, make_schedule
         self.train_loss, self.eval_loss = MeanLoss(), MeanLoss()
@@ -199,7 +200,7 @@ class ClassifierModule(pl.LightningModule):
         if not torch.isfinite(loss):
             raise NonFiniteLossError(
                 f"the loss is {loss.item()} at step {self.global_step} of {self.label}; a smaller rate"
-                " may help: recipe.optimizer.lr=5e-5"
+                f" may help: {self.rate}=5e-5"
             )
 
     def _eval_step(self, batch: Batch) -> Tensor:

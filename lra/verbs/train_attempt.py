@@ -156,13 +156,13 @@ def _try(attempt: Attempt, parts: int, replaced: Record | None) -> Record | None
         replace_text(run.folder / CONFIG, without_credentials(OmegaConf.to_yaml(cfg, resolve=True)))
         check_same_data(run, datamodule.data_sha256)
         note_commit(run)
-    has_first_stage = is_pretrained(cfg)
-    if has_first_stage and not pretrain(cfg, run, attempt.console, is_first_rank=attempt.is_first_rank):
+    in_first_stage = is_pretrained(cfg) and not saved_step(run.folder / LAST)
+    if in_first_stage and not pretrain(cfg, run, attempt.console, is_first_rank=attempt.is_first_rank):
         attempt.console.print("Stopped while pretraining; no result is written. The same command goes on.")
         return None
     pl.seed_everything(cfg.seed, workers=True, verbose=False)
     module = build_module(cfg)
-    if has_first_stage and not saved_step(run.folder / LAST):
+    if in_first_stage:
         with torch.random.fork_rng(devices=[]):  # what the run draws is what it draws without the first stage
             begin_pretrained(module.model, cfg, run)
     attempt.console.print(

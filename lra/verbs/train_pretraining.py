@@ -4,6 +4,9 @@ It has a folder of its own in the run's, with checkpoints and curves, and resume
 training begins with the encoder's best weights on dev, and with the random numbers of a run without this stage.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import pytorch_lightning as pl
 from omegaconf import DictConfig
 from pytorch_lightning.loggers.logger import Logger
@@ -11,6 +14,7 @@ from rich.console import Console
 from rich.text import Text
 from torch import nn
 
+from lra.base.processes import is_out_of_memory
 from lra.from_config import machine_and_loggers
 from lra.from_config.pretraining import build_pretraining
 from lra.model.classifier import SequenceClassifier
@@ -31,6 +35,7 @@ from lra.training.checkpoints import (
 from lra.training.loggers import CurveLogger
 from lra.training.loop_settings import LoopSettings, TrainerAdditions
 from lra.training.resume import saved_dev_passes
+from lra.types import UserError
 
 
 def pretrain(cfg: DictConfig, run: Run, console: Console, *, is_first_rank: bool) -> bool:
@@ -40,7 +45,7 @@ def pretrain(cfg: DictConfig, run: Run, console: Console, *, is_first_rank: bool
         Whether the stage has reached its last step; if not, `trainer.max_time` has ended it.
 
     Raises:
-        UserError: as `lra.from_config.pretraining.build_pretraining`.
+        UserError: as `lra.from_config.pretraining.build_pretraining`; when a batch does not fit into memory.
     """
     stage, folder = stage_config(cfg), run.folder / PRETRAINING
     pl.seed_everything(cfg.seed, workers=True, verbose=False)
@@ -57,7 +62,7 @@ def pretrain(cfg: DictConfig, run: Run, console: Console, *, is_first_rank: bool
         passes = saved_dev_passes(folder) or {"step": [], "accuracy": []}
         by_step = dict(zip(passes["step"], passes["accuracy"], strict=True))
         loggers = [CurveLogger(folder / METRICS, resume_step=begun, passes=by_step)]
-    with report_saved_step(folder, stage.recipe.steps):
+    with report_saved_step(folder, stage.recipe.steps), _worded_out_of_memory(stage):
         return training.fit(
             module,
             datamodule,
@@ -72,6 +77,20 @@ def pretrain(cfg: DictConfig, run: Run, console: Console, *, is_first_rank: bool
             TrainerAdditions(loggers=loggers, arguments=machine_and_loggers.build_trainer_arguments(stage)),
             console=console,
         )
+
+
+@contextmanager
+def _worded_out_of_memory(stage: DictConfig) -> Iterator[None]:
+    """Say what to type where a batch of the stage does not fit into memory."""
+    try:
+        yield
+    except (RuntimeError, MemoryError) as error:
+        if not is_out_of_memory(error):
+            raise
+        parts = stage.trainer.accumulate_grad_batches
+        line = f"out of memory while pretraining, with {stage.recipe.batch_size // parts} examples at a time"
+        right = f"trainer.accumulate_grad_batches={2 * parts}"
+        raise UserError(f"{line}; type {right}", kind="no_memory", right=right) from error
 
 
 def begin_pretrained(model: nn.Module, cfg: DictConfig, run: Run) -> None:

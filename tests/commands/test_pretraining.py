@@ -1,6 +1,8 @@
 """lra train pretrain=masked: two stages, one run; a row of its own beside runs from scratch."""
 
 import json
+import re
+import signal
 
 import pytest
 import torch
@@ -8,6 +10,7 @@ import torch
 from lra.cli import main
 from lra.settings.compose import load_config
 from lra.settings.hashed_settings import config_hash, hashed_settings
+from tests.disturbance import disturbed
 
 WORDS = ("size=tiny", "recipe.steps=4", "recipe.eval_every=2", "recipe.batch_size=4", "logger=csv")
 MASKED = ("pretrain=masked", "pretrain.steps=6", "pretrain.eval_every=3")
@@ -76,8 +79,36 @@ def test_wrong_settings_are_refused(word, home, refused):
     assert refused("train", "size=tiny", "pretrain=masked", word).key == word.partition("=")[0]
 
 
+@pytest.mark.parametrize("words", [("bench", "step"), ("check",), ("show", "model")])
+def test_where_nothing_is_trained_it_has_no_effect(words, home, refused):
+    error = refused(*words, "size=tiny", "pretrain=masked")
+    assert (error.kind, error.key) == ("no_effect", "pretrain")
+
+
 @pytest.mark.slow
 def test_a_model_of_ones_own_is_refused(home, refused):
     model = "model._target_=tests.model.own_models.AnyGru"
     error = refused("train", model, "size=tiny", "logger=csv", "pretrain=masked")
     assert (error.kind, error.key) == ("no_effect", "pretrain")
+
+
+@pytest.mark.slow
+def test_a_signal_in_the_first_stage_says_which_of_its_steps_is_saved(data_dir, tmp_path):
+    runs = tmp_path / "runs"
+    long = ("pretrain=masked", "pretrain.steps=2000", "callbacks.checkpoint_every_seconds=0")
+    with disturbed("train", *WORDS, *long, data=data_dir, runs=runs) as command:
+        command.until(lambda: any(runs.rglob("pretraining/last.ckpt")), 300)
+        assert command.end(signal.SIGTERM) == 128 + signal.SIGTERM
+        (line,) = [line for line in command.error().splitlines() if line.startswith("lra: ")]
+    assert re.search(r"step [0-9,]+ of 2,000 is saved in .*/pretraining\.", line)
+
+
+@pytest.mark.slow
+def test_a_batch_too_large_for_memory_is_said_in_a_line(home, refused, monkeypatch):
+    monkeypatch.setattr("lra.model.masked_model.MaskedModel.forward", _no_memory)
+    error = refused("train", *WORDS, *MASKED)
+    assert (error.kind, error.right) == ("no_memory", "trainer.accumulate_grad_batches=2")
+
+
+def _no_memory(*_):
+    raise torch.OutOfMemoryError("out of memory")
