@@ -112,7 +112,7 @@ class Child:
             errors="replace",
             preexec_fn=partial(die_with_parent, os.getpid()),
         )
-        hear_error = hear_error or (_echo if echo else None)
+        hear_error = hear_error or (echo_line if echo else None)
         streams = (
             (self._process.stderr, self._lines, hear_error),
             (self._process.stdout, self.output if keep_output else None, hear_output),
@@ -180,7 +180,8 @@ def _read_lines(stream: TextIO, kept: list[str] | None, hear: Callable[[str], ob
                 kept.append(line.strip())
 
 
-def _echo(line: str) -> None:
+def echo_line(line: str) -> None:
+    """Write a line to this process's stderr, at once."""
     sys.stderr.write(f"{line}\n")
     sys.stderr.flush()
 

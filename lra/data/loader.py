@@ -217,9 +217,14 @@ class TrainLoader:
 
     def batch(self, k: int) -> Batch:
         """Make this process's share of batch k."""
+        places = self.places(k)
+        return self.collate(self._examples(places.start, places.stop))
+
+    def places(self, k: int) -> range:
+        """Places in the endless stream of this process's share of batch k."""
         share = self.batch_size // self.world_size
         first = k * self.batch_size + self.rank * share
-        return self.collate(self._examples(first, first + share))
+        return range(first, first + share)
 
     def _examples(self, first: int, end: int) -> Tensor:
         """Return the examples `first` to `end - 1` of the endless stream."""

@@ -16,9 +16,8 @@ from lra.data.loader import EvalLoader, TrainLoader
 from lra.types import Batch
 
 HIDDEN_IN_TRAIN, HIDDEN_IN_DEV = 0x6D61736B, 0x64657673  # tell these draws from others of the same seed
-Hide = Callable[
-    [Batch, Tensor], Batch
-]  # makes of a batch, and of what is hidden `[B, N, L]`, what a model is trained on
+# Makes of a batch, and of what is hidden, `[B, N, L]`, what a model is trained on.
+Hide = Callable[[Batch, Tensor], Batch]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,10 +71,8 @@ class MaskedTrainLoader(TrainLoader):
 
     def batch(self, k: int) -> Batch:
         """Make this process's share of batch k."""
-        share = self.batch_size // self.world_size
-        first = k * self.batch_size + self.rank * share
         batch = super().batch(k)
-        seeds = [(self.seed, HIDDEN_IN_TRAIN, place) for place in range(first, first + share)]
+        seeds = [(self.seed, HIDDEN_IN_TRAIN, place) for place in self.places(k)]
         return self.hide(batch, self.masking.hidden(batch, seeds))
 
 

@@ -2,9 +2,8 @@
 
 from functools import partial
 
-import torch
 from omegaconf import DictConfig
-from torch import Tensor
+from torch import Tensor, nn
 
 from lra.data.loader import PixelScale
 from lra.data.masking import MaskedDataModule, Masking
@@ -30,28 +29,36 @@ def build_pretraining(stage: DictConfig) -> tuple[ClassifierModule, MaskedDataMo
     """Build the LightningModule and the LightningDataModule of a stage, see `lra.settings.pretrain.stage_config`.
 
     Raises:
-        UserError: for a model of the user's own, whose parts are not known.
+        UserError: as `build_masked_model` and `build_data_as` do.
     """
-    classifier = build_model(stage)
-    if not isinstance(classifier, SequenceClassifier):
-        own = own_model(stage.model)
-        line = f"pretrain={stage.pretrain.name} trains lra's own encoder, not model={own}; leave it out"
-        raise UserError(line, kind="no_effect", key="pretrain", value=stage.pretrain.name)
-    scale: PixelScale | None = inputs_of_protocol(stage).get("scale")
-    token = classifier.encoder.embedding.token
-    targets = token.num_embeddings if isinstance(token, torch.nn.Embedding) else GREY_LEVELS
-    model = MaskedModel(classifier, targets)
+    model = build_masked_model(stage)
     module = ClassifierModule(
         model,
-        num_classes=targets,
+        num_classes=model.head.out_features,
         make_optimizer=optimizer_maker(stage),
         make_schedule=schedule_maker(stage),
         label=f"{stage.task.name}/{method_name(stage)} (pretraining)",
         rate="pretrain.lr",
     )
     masking = Masking(fraction=stage.pretrain.fraction, span=stage.pretrain.span)
+    scale: PixelScale | None = inputs_of_protocol(stage).get("scale")
     kind = partial(MaskedDataModule, masking=masking, hide=partial(hide, model=model, scale=scale))
     return module, build_data_as(stage, kind)
+
+
+def build_masked_model(stage: DictConfig) -> MaskedModel:
+    """Build the model of a stage.
+
+    Raises:
+        UserError: as `lra.from_config.build_model` does; for a model of the user's own, whose parts are not known.
+    """
+    classifier = build_model(stage)
+    if not isinstance(classifier, SequenceClassifier):
+        own = own_model(stage.model)
+        line = f"pretrain={stage.pretrain.name} trains lra's own encoder, not model={own}; leave it out"
+        raise UserError(line, kind="no_effect", key="pretrain", value=stage.pretrain.name)
+    token = classifier.encoder.embedding.token
+    return MaskedModel(classifier, token.num_embeddings if isinstance(token, nn.Embedding) else GREY_LEVELS)
 
 
 def hide(batch: Batch, hidden_BNL: Tensor, *, model: MaskedModel, scale: PixelScale | None) -> Batch:

@@ -21,7 +21,7 @@ kill just before, the run is finished without them, and the same command adds th
   mixer=s4d|gated|mamba2         another sequence mixer in place of attention; its options are mixer.KEY
   protocol=paper|clean|s4        size=full|short|tiny
   recipe.steps=N                 length of the run and its schedule
-  pretrain=masked                first train the encoder on hidden tokens of the task's own sequences; pretrain.KEY
+  pretrain=masked                first train the encoder on masked tokens of the task's own sequences; pretrain.KEY
   trainer.max_steps=N            stop early, with no result
   logger=wandb|csv               logger.wandb.mode=online sends to W&B at once
   force=true                     train a finished run again
@@ -67,7 +67,6 @@ def run(cfg: DictConfig) -> Trained | float | None:
     from lra.terminal.console import make_console
     from lra.training.ranks import check_launch, is_launched, rank
     from lra.types import UserError
-    from lra.verbs.train_summary import Trained, predict_examples
 
     console = make_console()
     processes, nodes = num_processes(cfg), num_nodes(cfg)
@@ -97,8 +96,7 @@ def run(cfg: DictConfig) -> Trained | float | None:
             )
         _clear_leftover(run)
         console.print(f"Finished before, nothing to train: {run.folder}")
-        predictions = predict_examples(cfg, run, cfg.predictions)
-        return Trained(run=run, record=record, runs=Path(cfg.paths.runs), predictions=predictions)
+        return _trained(cfg, run, record)
     check_launch(cfg.trainer.devices, nodes)
     from lra.verbs.train_attempt import train_on_devices, train_run  # torch, which a finished run does not need
 
@@ -108,8 +106,13 @@ def run(cfg: DictConfig) -> Trained | float | None:
         return None if record is None else record.best_dev_accuracy
     console.quiet = not is_first_rank  # only one of several processes prints
     record = train_run(cfg, run, console, replaced=record, is_first_rank=is_first_rank)
-    if record is None:
-        return None
+    return None if record is None else _trained(cfg, run, record)
+
+
+def _trained(cfg: DictConfig, run: Run, record: Record) -> Trained:
+    """Put together what is shown of a finished run."""
+    from lra.verbs.train_summary import Trained, predict_examples
+
     predictions = predict_examples(cfg, run, cfg.predictions)
     return Trained(run=run, record=record, runs=Path(cfg.paths.runs), predictions=predictions)
 

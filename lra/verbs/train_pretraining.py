@@ -16,7 +16,7 @@ from torch import nn
 
 from lra.base.processes import is_out_of_memory
 from lra.from_config import machine_and_loggers
-from lra.from_config.pretraining import build_pretraining
+from lra.from_config.pretraining import build_masked_model, build_pretraining
 from lra.model.classifier import SequenceClassifier
 from lra.model.masked_model import without_mask
 from lra.run import Run
@@ -52,7 +52,7 @@ def pretrain(cfg: DictConfig, run: Run, console: Console, *, is_first_rank: bool
     module, datamodule = build_pretraining(stage)
     begun = saved_step(folder / LAST)
     if begun < stage.recipe.steps:
-        hidden = f"{stage.pretrain.fraction:.0%} of the positions hidden"
+        hidden = f"{stage.pretrain.fraction:.0%} of the positions masked"
         steps = f"{stage.recipe.steps:,} steps of {stage.recipe.batch_size}"
         going_on = f", going on from step {begun:,}" if begun else ""
         console.print(Text.assemble((module.label, "bold"), f"  seed {cfg.seed}  {hidden}  {steps}{going_on}"))
@@ -96,7 +96,7 @@ def _worded_out_of_memory(stage: DictConfig) -> Iterator[None]:
 def begin_pretrained(model: nn.Module, cfg: DictConfig, run: Run) -> None:
     """Give a classifier the encoder that was pretrained in this run."""
     assert isinstance(model, SequenceClassifier)
-    pretrained = build_pretraining(stage_config(cfg))[0].model
+    pretrained = build_masked_model(stage_config(cfg))
     weights = read_matching_weights(run.folder / PRETRAINING / BEST, pretrained)
     model.encoder.load_state_dict(without_mask(weights))
 

@@ -13,7 +13,6 @@ examine-mine; the probes have a group of their own, examine-mine-probes. What el
 option of your attention, which exact attention does not take, belongs into its YAML file.
 """
 
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,7 +23,7 @@ from rich.text import Text
 from lra.base.files import checked_name, replace_text
 from lra.base.paths import runs_dir
 from lra.base.printed_commands import command, key_of, typed_config_dirs
-from lra.base.processes import ERROR, Child, python_module, stop
+from lra.base.processes import ERROR, Child, echo_line, python_module, stop
 from lra.base.signals import Stopped
 from lra.base.text import visible
 from lra.runs.files import BEST
@@ -216,5 +215,4 @@ def type_command(words: Words, *, kept: bool = False) -> list[str]:
 def _echo_but_errors(line: str) -> None:
     """Show a line of the command's stderr, but not how it ended, which is said once, by this process."""
     if not line.startswith(ERROR):
-        sys.stderr.write(f"{line}\n")
-        sys.stderr.flush()
+        echo_line(line)
