@@ -45,6 +45,8 @@ BETWEEN_TAGS = re.compile(r">\s+<")
 GROUP_OF_ONE = re.compile(r"<g>(?P<part><(?:path|use)[^>]*/>|<text[^>]*>[^<]*</text>|<g [^>]*><use[^>]*/></g>)</g>")
 CLIPPED_ALIKE = re.compile(r'(?P<start><g clip-path="[^"]*">)<use[^>]*/></g>(?:(?P=start)<use[^>]*/></g>)+')
 STYLE = re.compile(r' style="([^"]*)"')
+GROUP_OF_USES = re.compile(r"<g(?P<attributes>[^>]*)>(?P<uses>(?:<use[^>]*/>){2,})</g>")
+ID = re.compile(r'(?:(?<= id=")|(?<=href="#)|(?<=url\(#))[mp][0-9a-f]{10}\b')  # those of equal parts are equal
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -114,6 +116,21 @@ def notes_once(sections: list[Section]) -> tuple[list[Section], list[str]]:
     return rest, [note for note, count in counts.items() if count > 1]
 
 
+def _styles_once(sections: list[Section]) -> tuple[list[Section], dict[str, str]]:
+    """Give all figures classes for styles, and short ids: return the sections, and the class of each style."""
+    classes: dict[str, str] = {}
+    ids: dict[str, str] = {}
+
+    def shortened(figure: PageFigure) -> PageFigure:
+        svg = STYLE.sub(lambda found: f' class="{classes.setdefault(found[1], f"s{len(classes)}")}"', figure.svg)
+        return replace(figure, svg=ID.sub(lambda found: ids.setdefault(found.group(), f"p{len(ids)}"), svg))
+
+    def shortened_part(part: Part) -> Part:
+        return replace(part, figures={what: shortened(figure) for what, figure in part.figures.items()})
+
+    return [replace(section, parts=list(map(shortened_part, section.parts))) for section in sections], classes
+
+
 def write_page(
     path: Path,
     *,
@@ -150,12 +167,14 @@ def write_page(
         "row_name": row_name or breakable,
         "worded": worded,
     }
+    sections, classes = _styles_once(sections)
     text = environment.get_template(template.name).render(
         title=title,
         subtitle=subtitle,
         sections=sections,
         problems=problems,
         figure_colours=FIGURE_COLOURS,
+        figure_classes=classes,
         shown_notes=SHOWN_NOTES,
         script=Markup(code),
         script_hash=base64.b64encode(hashlib.sha256(code.encode()).digest()).decode(),
@@ -202,26 +221,30 @@ def page_figure(draw: Callable[[Path], Drawn]) -> PageFigure:
 
 
 def compact_svg(text: str) -> str:
-    """Shorten a figure of matplotlib to a third; what it shows is the same, to a hundredth of a point.
+    """Shorten a figure of matplotlib to a half; what it shows is the same, to a hundredth of a point.
 
-    It has no metadata, no groups of one part, and its styles as classes, whose names are those of equal styles in all
-    figures of a page.
+    It has no metadata and no groups of one part; marks of one style are in a group that has it.
     """
     text = METADATA.sub("", text).replace("xlink:href", "href").replace("rotate(-0 ", "rotate(0 ")
     text = NO_ROTATION.sub("", FONTS.sub("", text))
     text = PLACES.sub(lambda found: f'{found["name"]}="{_short_place(found["value"])}"', text)
     text = GROUP_OF_ONE.sub(r"\g<part>", BETWEEN_TAGS.sub("><", text))
     text = CLIPPED_ALIKE.sub(lambda run: _one_group(run.group(), run["start"]), text)
-    classes = {style: f"s{hashlib.sha256(style.encode()).hexdigest()[:6]}" for style in STYLE.findall(text)}
-    text = STYLE.sub(lambda found: f' class="{classes[found[1]]}"', text)
-    rules = "".join(f".{name}{{{style}}}" for style, name in classes.items())
-    end = text.index(">") + 1
-    return f"{text[:end]}<style>{rules}</style>{text[end:]}"
+    return GROUP_OF_USES.sub(_style_once, text)
 
 
 def _one_group(run: str, start: str) -> str:
     """Put into one group what groups with the same start hold, one after another."""
     return f"{start}{run.replace(start, '').replace('</g>', '')}</g>"
+
+
+def _style_once(group: re.Match[str]) -> str:
+    """Give the style of marks to their group, if it has none and theirs are equal and inherited by what is in it."""
+    styles = STYLE.findall(group["uses"])
+    equal = len(styles) == group["uses"].count("<use") and len(set(styles)) == 1
+    if not equal or STYLE.search(group["attributes"]) or re.search(r"(?<!-)\bopacity:", styles[0]):
+        return group.group()
+    return f'<g{group["attributes"]} style="{styles[0]}">{STYLE.sub("", group["uses"])}</g>'
 
 
 def _short_place(value: str) -> str:

@@ -39,7 +39,7 @@ from lra.terminal.figure_style import (
     save_figure,
     svg_of,
 )
-from lra.terminal.html_page import compact_svg, page_figure, write_page
+from lra.terminal.html_page import Part, Section, compact_svg, page_figure, write_page
 from lra.verbs.train_figure import learning_curve
 from tests.tables.records import make_record, with_setting
 from tests.tables.test_attention_sweep import window
@@ -254,6 +254,8 @@ def test_an_svg_shows_values_under_the_pointer(tmp_path):
     assert titles[0].startswith("Softmax attention: 36.10 ± 0.10 (3) %, 0.300 s/step, 1,024 MiB")
 
 
+IDS = r'(?: id="|href="#|url\(#)([mp][0-9a-f]{10})\b'
+SHORT_IDS = r'(?: id="|href="#|url\(#)(p\d+)'
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 
 
@@ -274,6 +276,31 @@ def test_a_pages_figure_is_a_shorter_text_of_the_same_picture(tmp_path):
         assert short.count(f"<{tag}") == long.count(f"<{tag}")
     assert re.findall(">([^<>]+)</text>", short) == re.findall(">([^<>]+)</text>", long)
     ElementTree.fromstring(short)
+
+
+def test_equal_styles_and_ids_stand_once_on_a_page(tmp_path):
+    drawings = [partial(plot_pareto, compared(count), title="listops", majority_rate=0.17) for count in (3, 4)]
+    figures = {str(number): page_figure(draw) for number, draw in enumerate(drawings)}
+    part = Part(name="listops", figures=figures)
+    page = write_page(
+        tmp_path / "page.html", title="T", subtitle="s", sections=[Section(name="A", parts=[part])], problems=[]
+    )
+    text = page.read_text("utf-8")
+    styles = dict(re.findall(r"^\.(s\d+)\{(.*)\}$", text, re.MULTILINE))
+    assert len(set(styles.values())) == len(styles)
+    for shown, figure in zip(re.findall("<svg.*?</svg>", text, re.DOTALL), figures.values(), strict=True):
+        names = dict(zip(re.findall(SHORT_IDS, shown), re.findall(IDS, figure.svg), strict=True))
+        assert len(set(names.values())) == len(names)
+        styled = re.sub(r' class="(s\d+)"', lambda found: f' style="{styles[found[1]]}"', shown)
+        restored = re.sub(r'(?<=["(#])p\d+\b', lambda found, names=names: names[found.group()], styled)
+        assert restored == figure.svg.strip()
+
+
+def test_the_style_of_equal_marks_is_that_of_their_group_unless_it_has_an_opacity():
+    marks = '<svg><g clip-path="url(#a)"><use x="1" style="{0}"/><use x="2" style="{1}"/></g></svg>'
+    assert compact_svg(marks.format("fill: red", "fill: red")).count("style=") == 1
+    for styles in (("fill: red", "fill: blue"), ("opacity: 0.5", "opacity: 0.5")):
+        assert compact_svg(marks.format(*styles)) == marks.format(*styles)
 
 
 def test_names_are_placed_as_by_the_boxes_of_matplotlib():

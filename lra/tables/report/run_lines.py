@@ -28,6 +28,7 @@ LEFT_OUT = (
     *("identity.task", "identity.attention", "identity.seed", "outcome.test_accuracy", "outcome.best_dev_accuracy"),
     *("cost.train_seconds", "provenance.finished_at"),
 )
+OURS = "lra."  # begins the class of a setting of this project, which its name tells, too
 OF_EACH_LAYER = "_layers"  # ends the name of a field with a number for each layer
 COMMIT = re.compile("[0-9a-f]{40}")
 DIGITS_OF_COMMIT = 10
@@ -212,7 +213,9 @@ def _fields(record: Record) -> dict[str, object]:
 def _add_fields(fields: dict[str, object], group: Mapping[str, object], prefix: str) -> None:
     for name, value in group.items():
         key = f"{prefix}{name}"
-        if key in LEFT_OUT or key.endswith(OF_EACH_LAYER):
+        if key in LEFT_OUT or key.endswith(OF_EACH_LAYER) or name == "_partial_":
+            continue
+        if name == "_target_" and str(value).startswith(OURS):
             continue
         if isinstance(value, dict) and value:
             _add_fields(fields, value, f"{key}.")
