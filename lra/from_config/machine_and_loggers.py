@@ -28,6 +28,7 @@ if TYPE_CHECKING:  # slow imports, made only where they are used
     from rich.console import Console
     from torch import nn
 
+    from lra.training.loggers import CurvesInWandb
     from lra.training.machine import Machine
 
 
@@ -103,13 +104,33 @@ def build_loggers(cfg: DictConfig, folder: Path, curves: Logger) -> list[Logger]
     if not logs_to_wandb(cfg):
         return [curves, *added]
     from lra.training.curves import read_curves
+    from lra.training.loggers import send_curves
+
+    to_wandb = _begin_wandb(cfg, folder)
+    send_curves(to_wandb, read_curves(folder / METRICS))
+    return [curves, to_wandb, *added]
+
+
+def build_loggers_of_stage(cfg: DictConfig, folder: Path, curves: Logger, stage: str) -> list[Logger]:
+    """List the loggers of a run's first stage, `stage` in its folder: its curve file, and W&B if the run has it."""
+    if not logs_to_wandb(cfg):
+        return [curves]
+    from lra.training.curves import read_curves
+    from lra.training.loggers import CurvesOfStage, send_curves
+
+    to_wandb = _begin_wandb(cfg, folder)
+    of_stage = CurvesOfStage(to_wandb, stage)
+    send_curves(of_stage, read_curves(folder / stage / METRICS))
+    return [curves, of_stage]
+
+
+def _begin_wandb(cfg: DictConfig, folder: Path) -> CurvesInWandb:
+    """Begin the W&B run of a training, or continue it."""
     from lra.training.loggers import start_wandb
 
     # A W&B sweep locks keys such as `task` to its words, so the settings of the task need another key.
     config = {**identity(cfg), "config": plain(cfg)}
-    to_wandb = start_wandb(folder, **wandb_arguments(cfg, **names_of_training(cfg), config=config))
-    to_wandb.catch_up(read_curves(folder / METRICS))
-    return [curves, to_wandb, *added]
+    return start_wandb(folder, **wandb_arguments(cfg, **names_of_training(cfg), config=config))
 
 
 def check_loggers(cfg: DictConfig) -> None:

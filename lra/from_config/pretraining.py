@@ -6,7 +6,7 @@ from omegaconf import DictConfig
 from torch import Tensor, nn
 
 from lra.data.loader import PixelScale
-from lra.data.masking import MaskedDataModule, Masking
+from lra.data.masking import Hide, MaskedDataModule, Masking
 from lra.from_config import (
     build_data_as,
     build_model,
@@ -31,8 +31,19 @@ def build_pretraining(stage: DictConfig) -> tuple[ClassifierModule, MaskedDataMo
     Raises:
         UserError: as `build_masked_model` and `build_data_as` do.
     """
+    module = build_masked_module(stage)
+    kind = partial(MaskedDataModule, masking=_masking(stage), hide=_hide(stage, module.model))
+    return module, build_data_as(stage, kind)
+
+
+def build_masked_module(stage: DictConfig) -> ClassifierModule:
+    """Build the LightningModule of a stage.
+
+    Raises:
+        UserError: as `build_masked_model` does.
+    """
     model = build_masked_model(stage)
-    module = ClassifierModule(
+    return ClassifierModule(
         model,
         num_classes=model.head.out_features,
         make_optimizer=optimizer_maker(stage),
@@ -40,10 +51,22 @@ def build_pretraining(stage: DictConfig) -> tuple[ClassifierModule, MaskedDataMo
         label=f"{stage.task.name}/{method_name(stage)} (pretraining)",
         rate="pretrain.lr",
     )
-    masking = Masking(fraction=stage.pretrain.fraction, span=stage.pretrain.span)
+
+
+def masked_batch(batch: Batch, stage: DictConfig, model: nn.Module) -> Batch:
+    """Mask positions of any batch, such as one that is only counted or timed."""
+    hidden_BNL = _masking(stage).hidden(batch, [(number,) for number in range(len(batch.label))])
+    return _hide(stage, model)(batch, hidden_BNL)
+
+
+def _masking(stage: DictConfig) -> Masking:
+    return Masking(fraction=stage.pretrain.fraction, span=stage.pretrain.span)
+
+
+def _hide(stage: DictConfig, model: nn.Module) -> Hide:
+    assert isinstance(model, MaskedModel)
     scale: PixelScale | None = inputs_of_protocol(stage).get("scale")
-    kind = partial(MaskedDataModule, masking=masking, hide=partial(hide, model=model, scale=scale))
-    return module, build_data_as(stage, kind)
+    return partial(hide, model=model, scale=scale)
 
 
 def build_masked_model(stage: DictConfig) -> MaskedModel:

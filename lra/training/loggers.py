@@ -135,10 +135,38 @@ class CurvesInWandb(WandbLogger):
                 file=sys.stderr,
             )
 
-    def catch_up(self, curves: list[dict[str, float]]) -> None:
-        """Send the rows of `metrics.csv` that W&B was not given, such as those of a training with `logger=csv`."""
-        for row in curves:
-            self.log_metrics({name: value for name, value in row.items() if name != "step"}, int(row["step"]))
+
+def send_curves(logger: Logger, curves: list[dict[str, float]]) -> None:
+    """Send the rows of a `metrics.csv` to a logger of W&B, which may lack those of a training with `logger=csv`."""
+    for row in curves:
+        logger.log_metrics({name: value for name, value in row.items() if name != "step"}, int(row["step"]))
+
+
+class CurvesOfStage(Logger):
+    """Sends the curves of a run's first stage to its W&B run, their names after the stage's: `pretraining/dev/loss`."""
+
+    def __init__(self, of_run: CurvesInWandb, stage: str):
+        super().__init__()
+        self.of_run, self.stage = of_run, stage
+
+    @property
+    def name(self) -> str:
+        """The logger's name for Lightning."""
+        return self.stage
+
+    @property
+    def version(self) -> str:
+        """Empty: the run's own logger has one."""
+        return ""
+
+    @rank_zero_only
+    def log_hyperparams(self, *args: object, **kwargs: object) -> None:
+        """Do nothing: the run's own logger has the configuration."""
+
+    @rank_zero_only
+    def log_metrics(self, metrics: Mapping[str, float], step: int | None = None) -> None:
+        """Send the metrics that W&B has not been given at this step."""
+        self.of_run.log_metrics({f"{self.stage}/{name}": value for name, value in metrics.items()}, step)
 
 
 def start_wandb(
@@ -202,7 +230,8 @@ def start_wandb(
 
 
 def _open_wandb_loggers(loggers: Sequence[Logger]) -> list[CurvesInWandb]:
-    return [logger for logger in loggers if isinstance(logger, CurvesInWandb) and not logger.lost]
+    of_runs = [logger.of_run if isinstance(logger, CurvesOfStage) else logger for logger in loggers]
+    return [logger for logger in of_runs if isinstance(logger, CurvesInWandb) and not logger.lost]
 
 
 def finish_wandb(loggers: Sequence[Logger], *, failed: bool = False) -> None:

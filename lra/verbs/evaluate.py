@@ -9,7 +9,8 @@
 
 Four digits of the hash are enough where no other run has them; GROUP/HASH names a run of one run group. The checkpoint
 is the best one by dev accuracy. The command prints the test accuracy, and whether it equals the recorded one. The
-record is not changed. The machine is that of the training, but for trainer=, trainer.threads= and trainer.precision=.
+record is not changed. Of a pretrained run it also prints how well masked positions of dev are predicted. The machine is
+that of the training, but for trainer=, trainer.threads= and trainer.precision=.
 """
 
 from __future__ import annotations

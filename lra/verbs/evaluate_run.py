@@ -14,12 +14,14 @@ from lra.from_config import build_data, build_datamodule, build_module, build_tr
 from lra.run import Run
 from lra.runs.files import BEST
 from lra.settings.check import check_config
+from lra.settings.pretrain import is_pretrained
 from lra.settings.processes_and_parts import num_processes, use_one_device
 from lra.terminal.console import make_console
 from lra.training.compiled import compile_model
 from lra.training.correct_examples import correct_examples
 from lra.training.loop_settings import TrainerAdditions
 from lra.types import UserError
+from lra.verbs.evaluate_pretraining import PretrainingEvaluation, evaluate_pretraining
 from lra.verbs.train_summary import Prediction, predict_examples, print_predictions
 
 
@@ -33,6 +35,7 @@ class Evaluation:
         examples: the number of test examples.
         recorded: the recorded accuracy; None without a record.
         predictions: some examples, with the guesses.
+        pretraining: the test of its pretraining; None if there was none.
     """
 
     run: Run
@@ -40,6 +43,7 @@ class Evaluation:
     examples: int
     recorded: float | None
     predictions: list[Prediction]
+    pretraining: PretrainingEvaluation | None = None
 
     @property
     def is_as_recorded(self) -> bool:
@@ -53,6 +57,8 @@ class Evaluation:
             UserError: when the run has another accuracy.
         """
         print_predictions(console, self.predictions)
+        if self.pretraining is not None:
+            self.pretraining.show(console)
         console.print(f"test accuracy {self.accuracy:.4%} over {self.examples:,} examples")
         if self.recorded is None:
             console.print("the run has no result yet to compare with")
@@ -94,6 +100,7 @@ def evaluate_run(cfg: DictConfig, trainer: Mapping[str, object]) -> Evaluation:
         examples=len(correct),
         recorded=None if record is None else record.test_accuracy,
         predictions=predict_examples(trained, run, cfg.predictions),
+        pretraining=evaluate_pretraining(trained, run) if is_pretrained(trained) else None,
     )
 
 

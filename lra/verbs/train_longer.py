@@ -1,12 +1,13 @@
 """Test a model on sequences longer than those of its training: twice and four times, where a probe can draw them."""
 
+from typing import Any
+
 from omegaconf import DictConfig, OmegaConf
 from rich.console import Console
 from torch import nn
 
 from lra.base.paths import read_choice
 from lra.base.probes import is_tested_longer
-from lra.base.processes import WARNING
 from lra.from_config import build_data, build_model, build_trained_model, machine_and_loggers
 from lra.from_config.store import ensure_store
 from lra.run import Run
@@ -14,6 +15,7 @@ from lra.runs.schema import Record
 from lra.settings.processes_and_parts import use_one_device
 from lra.training.correct_examples import correct_examples
 from lra.training.machine import Machine
+from lra.verbs.train_record import add_measured
 
 FACTORS = (2, 4)
 
@@ -21,25 +23,19 @@ FACTORS = (2, 4)
 def add_longer(
     record: Record, run: Run, cfg: DictConfig, model: nn.Module, machine: Machine, console: Console
 ) -> Record:
-    """Test a trained model on longer sequences, and add the accuracies to the record, which the run has already.
-
-    After an error of any kind, print a line and leave the record as it is: the run is finished all the same.
-    """
+    """Test a trained model on longer sequences, and add the accuracies to the record, which the run has already."""
     if not is_tested_longer(cfg.task.name, cfg.model.get("positions", "learned")):
         return record
-    try:
+
+    def measure() -> dict[str, Any]:
         accuracies = {}
         for factor in FACTORS:
             longer = _longer(cfg, factor)
             ensure_store(longer, console)
             accuracies[str(longer.task.data.seq_len)] = _accuracy(longer, model, machine)
-        return run.write({**record, "longer": accuracies})
-    except Exception as error:
-        first_line = next(iter(str(error).splitlines()), "")
-        console.print(
-            f"{WARNING}longer sequences could not be tested ({type(error).__name__}: {first_line}); the result is kept."
-        )
-    return record
+        return {"longer": accuracies}
+
+    return add_measured(record, run, measure, console, what="the accuracies on longer sequences")
 
 
 def add_missing_longer(cfg: DictConfig, run: Run, console: Console) -> Record | None:

@@ -32,7 +32,7 @@ from lra.training.checkpoints import (
     report_saved_step,
     saved_step,
 )
-from lra.training.loggers import CurveLogger
+from lra.training.loggers import CurveLogger, finish_wandb
 from lra.training.loop_settings import LoopSettings, TrainerAdditions
 from lra.training.resume import saved_dev_passes
 from lra.types import UserError
@@ -57,26 +57,37 @@ def pretrain(cfg: DictConfig, run: Run, console: Console, *, is_first_rank: bool
         going_on = f", going on from step {begun:,}" if begun else ""
         console.print(Text.assemble((module.label, "bold"), f"  seed {cfg.seed}  {hidden}  {steps}{going_on}"))
     folder.mkdir(parents=True, exist_ok=True)
-    loggers: list[Logger] = []
-    if is_first_rank:
-        passes = saved_dev_passes(folder) or {"step": [], "accuracy": []}
-        by_step = dict(zip(passes["step"], passes["accuracy"], strict=True))
-        loggers = [CurveLogger(folder / METRICS, resume_step=begun, passes=by_step)]
-    with report_saved_step(folder, stage.recipe.steps), _worded_out_of_memory(stage):
-        return training.fit(
-            module,
-            datamodule,
-            folder,
-            machine_and_loggers.build_machine(stage),
-            LoopSettings(
-                steps=stage.recipe.steps,
-                eval_every=stage.recipe.eval_every,
-                log_every_steps=cfg.callbacks.log_every_steps,
-                checkpoint_every_seconds=cfg.callbacks.checkpoint_every_seconds,
-            ),
-            TrainerAdditions(loggers=loggers, arguments=machine_and_loggers.build_trainer_arguments(stage)),
-            console=console,
-        )
+    loggers = _loggers(cfg, run, begun) if is_first_rank and begun < stage.recipe.steps else []
+    failed = True
+    try:
+        with report_saved_step(folder, stage.recipe.steps), _worded_out_of_memory(stage):
+            complete = training.fit(
+                module,
+                datamodule,
+                folder,
+                machine_and_loggers.build_machine(stage),
+                LoopSettings(
+                    steps=stage.recipe.steps,
+                    eval_every=stage.recipe.eval_every,
+                    log_every_steps=cfg.callbacks.log_every_steps,
+                    checkpoint_every_seconds=cfg.callbacks.checkpoint_every_seconds,
+                ),
+                TrainerAdditions(loggers=loggers, arguments=machine_and_loggers.build_trainer_arguments(stage)),
+                console=console,
+            )
+        failed = False
+    finally:
+        finish_wandb(loggers, failed=failed)
+    return complete
+
+
+def _loggers(cfg: DictConfig, run: Run, begun: int) -> list[Logger]:
+    """Make the loggers of the stage, which goes on from step `begun`."""
+    folder = run.folder / PRETRAINING
+    passes = saved_dev_passes(folder) or {"step": [], "accuracy": []}
+    by_step = dict(zip(passes["step"], passes["accuracy"], strict=True))
+    curves = CurveLogger(folder / METRICS, resume_step=begun, passes=by_step)
+    return machine_and_loggers.build_loggers_of_stage(cfg, run.folder, curves, PRETRAINING)
 
 
 @contextmanager

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
+from typing import Any
 
 import torch
 from omegaconf import DictConfig
@@ -23,6 +24,7 @@ from lra.runs.schema import SCHEMA_VERSION, Pretraining, Record
 from lra.runs.versions import git_commit, versions
 from lra.settings.hashed_settings import hashed_settings
 from lra.settings.method import identity
+from lra.settings.pretrain import stage_config
 from lra.training.approximation import measure_approximation
 from lra.training.curves import read_curves
 from lra.training.run import RunOutcome
@@ -149,17 +151,42 @@ def add_approximation(
     device: torch.device,
     console: Console,
 ) -> Record:
-    """Measure the errors of a trained model's Nyström layers, and add them to the record, which the run has already.
+    """Measure the errors of a trained model's Nyström layers, and add them to the record, which the run has already."""
+
+    def measure() -> dict[str, Any]:
+        measured = measure_approximation(model.to(device), open_batches(), device)
+        return {} if measured is None else {"approximation": measured}
+
+    return add_measured(record, run, measure, console, what="the errors of the attention matrices")
+
+
+def add_flops(record: Record, run: Run, cfg: DictConfig, console: Console) -> Record:
+    """Count the FLOPs of both stages of a pretrained run, and add them to the record, which the run has already."""
+    if (first := record.pretraining) is None:
+        return record
+
+    def count() -> dict[str, Any]:
+        from lra.from_config.step_flops import count_pretraining_step_flops, count_step_flops
+
+        flops = first["steps"] * count_pretraining_step_flops(stage_config(cfg))
+        after = record.outcome.get("stopped_step", record.steps) * count_step_flops(cfg)
+        return {"pretraining": {**first, "flops": flops, "flops_after": after}}
+
+    return add_measured(record, run, count, console, what="the FLOPs of both stages")
+
+
+def add_measured(
+    record: Record, run: Run, measure: Callable[[], dict[str, Any]], console: Console, *, what: str
+) -> Record:
+    """Add fields to the record of a finished run, unless `measure` returns none.
 
     After an error of any kind, print a line and leave the record as it is: the run is finished all the same.
     """
     try:
-        measured = measure_approximation(model.to(device), open_batches(), device)
-        return record if measured is None else run.write({**record, "approximation": measured})
+        measured = measure()
+        return run.write({**record, **measured}) if measured else record
     except Exception as error:
         first_line = next(iter(str(error).splitlines()), "")
         problem = "out of memory" if is_out_of_memory(error) else f"{type(error).__name__}: {first_line}"
-    console.print(
-        f"{WARNING}the errors of the attention matrices could not be measured ({problem}); the result is kept."
-    )
+    console.print(f"{WARNING}{what} could not be measured ({problem}); the result is kept.")
     return record

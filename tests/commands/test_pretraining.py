@@ -10,7 +10,9 @@ import torch
 from lra.cli import main
 from lra.settings.compose import load_config
 from lra.settings.hashed_settings import config_hash, hashed_settings
+from lra.training.curves import read_curves
 from tests.disturbance import disturbed
+from tests.training.offline_run import offline_runs
 
 WORDS = ("size=tiny", "recipe.steps=4", "recipe.eval_every=2", "recipe.batch_size=4", "logger=csv")
 MASKED = ("pretrain=masked", "pretrain.steps=6", "pretrain.eval_every=3")
@@ -20,7 +22,7 @@ MASKED = ("pretrain=masked", "pretrain.steps=6", "pretrain.eval_every=3")
 def test_a_run_has_both_stages_in_its_record_and_is_evaluated_to_the_last_digit(home, result_of):
     trained = result_of("train", "attention=full", *WORDS, *MASKED)
     first, folder = trained.record.pretraining, trained.run.folder
-    assert first.keys() == {"steps", "best_step", "dev_accuracy", "train_seconds"}
+    assert first.keys() == {"steps", "best_step", "dev_accuracy", "train_seconds", "flops", "flops_after"}
     assert (first["steps"], first["best_step"] in (3, 6)) == (6, True)
     assert trained.record.steps == 4
     assert trained.record.settings["pretrain"] == {
@@ -28,7 +30,12 @@ def test_a_run_has_both_stages_in_its_record_and_is_evaluated_to_the_last_digit(
         **{"lr": trained.record.settings["recipe"]["optimizer"]["lr"], "warmup_fraction": 0.2},
     }
     assert {path.name for path in (folder / "pretraining").iterdir()} >= {"best.ckpt", "last.ckpt", "metrics.csv"}
-    assert result_of("evaluate", f"run={folder}").is_as_recorded
+    assert first["flops"] * 4 != first["flops_after"] * 6, "a step of each stage has another head"
+    evaluated = result_of("evaluate", f"run={folder}")
+    assert evaluated.is_as_recorded
+    assert evaluated.pretraining.is_as_recorded
+    (passed,) = (row for row in read_curves(folder / "pretraining/metrics.csv") if row["step"] == first["best_step"])
+    assert evaluated.pretraining.loss == pytest.approx(passed["dev/loss"], rel=1e-5)
 
 
 @pytest.mark.slow
@@ -112,3 +119,22 @@ def test_a_batch_too_large_for_memory_is_said_in_a_line(home, refused, monkeypat
 
 def _no_memory(*_):
     raise MemoryError
+
+
+@pytest.mark.slow
+def test_the_curves_of_both_stages_are_in_one_wandb_run_each_point_once(home, result_of):
+    words = ("train", "attention=none", *WORDS[:-1], *MASKED, "callbacks.log_every_steps=1")
+    assert result_of(*words, "trainer.max_steps=2") is None
+    result_of(*words)
+    offline = offline_runs(home)
+    assert len({each.run.run_id for each in offline}) == 1
+    points = [
+        (row["trainer/global_step"], name)
+        for each in offline
+        for row in each.history
+        for name in row
+        if name.endswith(("train/loss", "dev/loss"))
+    ]
+    first = {(step, "pretraining/train/loss") for step in range(1, 7)} | {(3, "pretraining/dev/loss")}
+    second = {(step, "train/loss") for step in range(1, 5)} | {(step, "dev/loss") for step in (2, 4)}
+    assert sorted(points) == sorted(first | {(6, "pretraining/dev/loss")} | second)

@@ -18,7 +18,8 @@ import numpy as np
 import torch
 from omegaconf import DictConfig
 
-from lra.from_config import build_datamodule, build_model, build_module, build_spec, machine_and_loggers
+from lra.from_config import build_datamodule, build_model, build_module, machine_and_loggers
+from lra.from_config.step_flops import full_batch
 from lra.from_config.store import is_prepared
 from lra.settings.processes_and_parts import AUTO, batch_parts, use_one_device
 from lra.types import Batch
@@ -218,33 +219,13 @@ def growth_of_work(lengths: Sequence[int], work: Sequence[float], length: int) -
     return min(max(curve, line) / work[-1], times**2)
 
 
-def count_step_flops(cfg: DictConfig) -> int:
-    """Count the FLOPs (of matrix products and Fourier transforms) of a training step, on sequences of full length."""
-    from lra.training.cost import harness_step
-    from lra.training.cost.counting import count_work
-
-    module, cpu = build_module(cfg).train(), torch.device("cpu")
-    optimizer, example = module.make_optimizer(), _full_batch(cfg, 1, cpu)
-    return count_work(lambda: harness_step.bare_step(module, optimizer, example)).flops * int(cfg.recipe.batch_size)
-
-
 def batches_to_measure(cfg: DictConfig, device: torch.device) -> Iterator[Batch]:
     """Yield training batches of the task's own data, or batches of full length if it is not prepared."""
     from lra.training.cost import harness_step
 
     if is_prepared(cfg):
         return harness_step.batches_of(build_datamodule(cfg), device)
-    return itertools.repeat(_full_batch(cfg, cfg.recipe.batch_size // batch_parts(cfg), device))
-
-
-def _full_batch(cfg: DictConfig, size: int, device: torch.device) -> Batch:
-    """Make a batch of random tokens, or real values, in which every sequence has the full length."""
-    spec = build_spec(cfg)
-    shape = (size, spec.num_sequences, spec.seq_len)
-    tokens = torch.randint(1, cfg.model.get("vocab_size") or spec.vocab_size, shape, device=device)
-    label = torch.randint(spec.num_classes, (size,), device=device)
-    valid = tokens != 0 if cfg.task.mask_zero else None
-    return Batch(tokens / spec.vocab_size if cfg.model.get("inputs") == "values" else tokens, valid, label)
+    return itertools.repeat(full_batch(cfg, cfg.recipe.batch_size // batch_parts(cfg), device))
 
 
 def _examples(cfg: DictConfig) -> tuple[int, int]:

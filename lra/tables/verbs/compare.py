@@ -101,7 +101,7 @@ def make_tables(run_set: RunSet) -> Tables:
 
 def _step_flops(run_set: RunSet, records: list[Record]) -> dict[str, float]:
     """Count the FLOPs of a training step of each row whose settings are those of a cell."""
-    from lra.tables.grid.estimate import count_step_flops  # slow: it imports torch
+    from lra.from_config.step_flops import count_step_flops  # slow: it imports torch
 
     cells = {config_hash(cell.cfg): cell for cell in run_set.cells}
     found = {row.name: cells.get(row.records[0].config_hash) for row in make_rows(records)}

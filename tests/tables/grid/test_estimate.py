@@ -162,16 +162,3 @@ def test_the_note_says_what_is_a_bound_what_was_scaled_and_what_was_extrapolated
     assert make_estimate(measured_examples=4).note == "scaled from 4 of 32 examples"
     part = make_estimate(measured_examples=1, measured_positions=256).note
     assert part == "extrapolated from 1 of 32 examples, 256 of 2,048 positions"
-
-
-@pytest.mark.slow
-def test_the_flops_of_a_step_are_those_of_its_products_and_grow_with_the_batch():
-    def counted(attention, batch):
-        words = ["task=image", "size=tiny", f"attention={attention}", f"recipe.batch_size={batch}"]
-        return estimate.count_step_flops(load_config("train", words))
-
-    assert counted("none", 4) == 2 * counted("none", 2)
-    cfg = load_config("train", ["task=image", "size=tiny"])
-    length, width, layers = cfg.task.data.seq_len, cfg.model.width, cfg.model.num_layers
-    products = 2 + 5  # of L × L × width in fused attention, forward and backward, which computes the scores again
-    assert counted("full", 1) - counted("none", 1) == layers * products * 2 * length**2 * width

@@ -1,0 +1,81 @@
+"""What `lra evaluate` says of a run's pretraining: its best weights, tested on masked positions of the dev part."""
+
+from dataclasses import dataclass
+
+import torch
+from omegaconf import DictConfig
+from rich.console import Console
+from torch.nn.functional import cross_entropy
+
+from lra.from_config import machine_and_loggers
+from lra.from_config.pretraining import build_pretraining
+from lra.run import Run
+from lra.runs.files import BEST, PRETRAINING
+from lra.settings.pretrain import stage_config
+from lra.training.checkpoints import read_matching_weights
+from lra.training.machine import autocast_context, prepare_machine, to_weight_dtype
+from lra.types import to_device
+
+
+@dataclass(frozen=True, kw_only=True)
+class PretrainingEvaluation:
+    """How well the best weights of a pretraining predict what is masked.
+
+    Attributes:
+        accuracy: the fraction of the masked positions that are predicted right.
+        loss: their mean cross-entropy, in nats.
+        positions: the number of masked positions.
+        recorded: the recorded accuracy; None without a record.
+    """
+
+    accuracy: float
+    loss: float
+    positions: int
+    recorded: float | None
+
+    @property
+    def is_as_recorded(self) -> bool:
+        """Whether the accuracy is the recorded one, to the last digit."""
+        return self.accuracy == self.recorded
+
+    def show(self, console: Console) -> None:
+        """Print accuracy and loss, and whether the accuracy is the recorded one."""
+        share = f"{self.accuracy:.4%} of {self.positions:,} masked positions of dev"
+        if self.is_as_recorded:
+            share += ", the same as recorded"
+        elif self.recorded is not None:
+            share += f"; recorded: {self.recorded:.4%}"
+        console.print(f"pretraining: {share}; loss {self.loss:.4f}")
+
+
+def evaluate_pretraining(trained: DictConfig, run: Run) -> PretrainingEvaluation:
+    """Test the pretraining of a run on the dev part.
+
+    Args:
+        trained: the run's configuration, for one device.
+        run: the run, whose pretraining has had a dev pass.
+
+    Raises:
+        UserError: when its checkpoint is missing or damaged.
+    """
+    stage = stage_config(trained)
+    module, data = build_pretraining(stage)
+    module.model.load_state_dict(read_matching_weights(run.folder / PRETRAINING / BEST, module.model))
+    machine = machine_and_loggers.build_machine(stage)
+    prepare_machine(machine)
+    module = to_weight_dtype(machine.precision, module).to(machine.device).eval()
+    right, loss, positions = torch.tensor(0), 0.0, 0
+    with torch.inference_mode(), autocast_context(machine.precision, machine.device):
+        for batch in data.val_dataloader():
+            batch = to_device(batch, machine.device)
+            logits_MV = module(batch)
+            loss += cross_entropy(logits_MV, batch.label, reduction="sum").item()
+            right += (logits_MV.argmax(-1) == batch.label).sum().cpu()
+            positions += len(batch.label)
+    first = None if (record := run.record) is None else record.pretraining
+    return PretrainingEvaluation(
+        accuracy=(right.float() / positions).item(),  # in float32, as it is recorded
+        loss=loss / positions,
+        positions=positions,
+        recorded=None if first is None else first["dev_accuracy"],
+    )
