@@ -333,8 +333,8 @@ class Record(dict[str, Any]):
 
     @property
     def train_seconds(self) -> float:
-        """Seconds of training."""
-        return self.cost["train_seconds"]
+        """Seconds of training, those of a pretraining included."""
+        return self.cost["train_seconds"] + (self.pretraining["train_seconds"] if self.pretraining else 0.0)
 
     @property
     def config_hash(self) -> str:
@@ -386,7 +386,10 @@ COUNTED_WITHIN: Mapping[str, tuple[Literal["task", "attention", "protocol"], ...
     "task": ("task",),
     "data": ("task",),
     "recipe": ("task",),
+    "pretrain": ("task",),
+    "pretrain.name": (),
 }
+OF_SOME_RUNS = "pretrain"  # a group that only some runs have: its name tells which, its options are compared among them
 # Usual whatever the runs have: a table in which all runs have another precision must not look like the paper's.
 USUAL_VALUES = {"trainer.precision": "32-true", "protocol.listops_brackets": "kept"}
 RECORDED_IF_SET = ("pretrain", "trainer", "callbacks", "tuned")  # groups that record what is set, and ALWAYS_RECORDED

@@ -24,6 +24,7 @@ from lra.types import UserError
 
 REMOVABLE = ("recipe.parameter_groups.", "mixer.parameter_groups.", "recipe.optimizer.", "recipe.schedule.")
 ANY_ATTENTION = f"mixer={ATTENTION}"  # its settings are `attention.…`; verbs over many runs put it beside mixers
+NOT_PRETRAINED = "pretrain=none"  # verbs over many runs leave out what such a run has no use for
 CHANGES = (OverrideType.CHANGE, OverrideType.FORCE_ADD)
 TEXTS = (str, str | None)
 ONE_OF_SEVERAL = "hydra.mode=RUN"  # typed for one run of a sweep, whose overrides were checked together
@@ -72,7 +73,7 @@ def check_overrides(
     _check_choices(groups, names)
     groups += [each for each in varied if each.key_or_group in names]
     settings = [each for each in (*typed, *varied) if each not in groups and not each.is_hydra_override()]
-    runs = _runs(verb, groups, settings)
+    runs = _runs(verb, groups, settings, own)
     for each in settings:
         _check_key(each, runs, names, verb, own)
     added = [each for each in settings if not any(each.key_or_group in run.keys for run in runs)]
@@ -175,8 +176,10 @@ def _varied(typed: list[Override]) -> list[Override]:
     return [read_override(f"{key}={values}") for key, values in params.items() if key not in keys]
 
 
-def _runs(verb: str, groups: list[Override], settings: list[Override]) -> list[Run]:
+def _runs(verb: str, groups: list[Override], settings: list[Override], own: Sequence[str]) -> list[Run]:
     """Compose the first run, then those with another choice of a swept group whose options are changed.
+
+    `own` are the options of a verb over many runs; `lra train -m` has none.
 
     Raises:
         UserError: for an option that some choices have and others lack.
@@ -190,7 +193,8 @@ def _runs(verb: str, groups: list[Override], settings: list[Override]) -> list[R
         beside = [alternatives[0] for name, alternatives in axes.items() if name != group]
         choices = {choice: _composed(verb, [*beside, choice]) for choice in axes[group]}
         runs += choices.values()
-        choices.pop(ANY_ATTENTION, None)
+        for choice in (ANY_ATTENTION, NOT_PRETRAINED) if own else (ANY_ATTENTION,):
+            choices.pop(choice, None)
         for each in changed:
             lacking = [choice for choice, run in choices.items() if each.key_or_group not in run.keys]
             if 0 < len(lacking) < len(choices):

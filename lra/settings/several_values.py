@@ -104,8 +104,10 @@ def combined(varied: Mapping[str, str], fixed: Sequence[str]) -> list[tuple[str,
 def _without_ineffective(overrides: list[str]) -> list[str]:
     """Drop overrides without effect: `mixer.` ones of self-attention, `attention` ones of any other mixer.
 
-    Otherwise a mixer would be run once for each attention.
+    Otherwise a mixer would be run once for each attention. `pretrain.` ones of runs without it are dropped, too.
     """
+    if "pretrain=none" in overrides:
+        overrides = [override for override in overrides if not override.startswith("pretrain.")]
     mixer = next((override.split("=")[1] for override in overrides if override.startswith("mixer=")), ATTENTION)
     if mixer == ATTENTION:
         return [override for override in overrides if not override.startswith("mixer.")]

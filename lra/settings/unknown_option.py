@@ -15,6 +15,7 @@ from lra.base.paths import NO_OPTION_KEYS, conf_dirs, conf_groups, conf_names
 from lra.base.printed_commands import PLAIN_TEXT, shell_command
 from lra.settings.added_keys import INSTEAD
 from lra.settings.declared import Options, declared_in_group, keys_of, trainers_own
+from lra.settings.option_groups import GROUPS
 from lra.settings.other_words import (
     ALIKE,
     meant_by_letters,
@@ -23,6 +24,7 @@ from lra.settings.other_words import (
     with_typed_value,
     without_hyphens,
 )
+from lra.settings.pretrain import is_pretrained
 from lra.training.wandb_limits import SET_BY_LRA
 from lra.types import UserError
 
@@ -68,6 +70,10 @@ def unknown_option(
     if group == "logger.wandb" and name in SET_BY_LRA:
         line = f"{key} is set by lra itself, so that a resumed run stays one; leave it out"
         return UserError(line, kind="unknown_option", key=key)
+    if group == "pretrain" and name in GROUPS[group] and not is_pretrained(cfg):
+        masked = f"pretrain=masked {with_typed_value(key, value)}"
+        line = f"{key} has no effect without a pretraining; {advice or f'type for example {masked}'}"
+        return UserError(line, kind="unknown_option", key=key, right=masked)
     advice = advice or ALL_OPTIONS.get(verb or "train", f"lra {verb} --cfg job prints all")
     node: Any = OmegaConf.select(cfg, group) if group else cfg
     there = _options_in(node, name, options)

@@ -1,6 +1,6 @@
 """Compare variants on one task with a baseline: differences with confidence intervals, over seeds and test examples."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -69,13 +69,17 @@ class Contender:
 
 
 def contenders(
-    records: list[Record], baseline: RowKey | None = None, *, methods: Sequence[str] = ()
+    records: list[Record],
+    baseline: RowKey | None = None,
+    *,
+    methods: Sequence[str] = (),
+    among: Collection[RowKey] | None = None,
 ) -> list[Contender]:
     """Make a contender of each row of one task's records; the baseline, else the first row, comes first.
 
-    Rows of `methods` come next, in this order, then all others by name.
+    Rows of `methods` come next, in this order, then all others by name. `among` are the only rows, if given.
     """
-    rows = make_rows(records)
+    rows = [row for row in make_rows(records) if among is None or row.key in among]
     if not rows:
         return []
     order = {method: position for position, method in enumerate(dict.fromkeys(methods))}

@@ -3,6 +3,7 @@
 import math
 import statistics
 from collections.abc import Mapping, Sequence
+from typing import Literal
 
 from lra.base.spread import binomial_error, sample_std
 from lra.base.text import MISSING, mean_and_std, number
@@ -111,8 +112,20 @@ def _equal_costs(records: list[Record], compared: list[Contender], step_flops: M
     one_device = len({record.cost["device"] for record in records}) == 1
     seconds = {each.name: 1 / each.cell.steps_per_second for each in compared if one_device}
     curves, like = dev_curves(records), next(iter(records), None)
+    before = {EQUAL_TIME: _pretraining(compared, "train_seconds"), EQUAL_FLOPS: _pretraining(compared, "flops")}
     costs = {EQUAL_TIME: seconds, EQUAL_FLOPS: step_flops}
-    return {column: at_equal_cost(curves, of_steps, like=like) for column, of_steps in costs.items()}
+    return {name: at_equal_cost(curves, costs[name], like=like, before=before[name]) for name in costs}
+
+
+def _pretraining(compared: list[Contender], what: Literal["train_seconds", "flops"]) -> dict[str, float]:
+    """What the pretraining of each row that has one has cost, a mean over its runs."""
+    costs: dict[str, float] = {}
+    for each in compared:
+        firsts = [record.pretraining for record in each.cell.records]
+        of_runs = [first[what] for first in firsts if first is not None and what in first]
+        if of_runs:
+            costs[each.name] = statistics.fmean(of_runs)
+    return costs
 
 
 def _equal_cost_notes(equal: EqualCosts) -> list[str]:

@@ -83,16 +83,21 @@ class EqualCost:
 
 
 def at_equal_cost(
-    curves: Mapping[str, Mapping[int, DevCurve]], step_costs: Mapping[str, float], *, like: Record | None = None
+    curves: Mapping[str, Mapping[int, DevCurve]],
+    step_costs: Mapping[str, float],
+    *,
+    like: Record | None = None,
+    before: Mapping[str, float] | None = None,
 ) -> EqualCost | None:
     """Read from the dev curves of each row, by seed, what was reached at the cost of the cheapest row.
 
-    `step_costs` has the cost of a training step of each row. Between two dev passes the earlier one counts. `like`, a
-    record of the same task, size and data, says which accuracies are those of converged runs. None for fewer than two
-    rows that have both a curve and a cost.
+    `step_costs` has the cost of a training step of each row, `before` the cost of its pretraining, if it has one.
+    Between two dev passes the earlier one counts. `like`, a record of the same task, size and data, says which
+    accuracies are those of converged runs. None for fewer than two rows that have both a curve and a cost.
     """
+    before = before or {}
     ends = {
-        name: step_costs[name] * max(curve["step"][-1] for curve in seeds.values())
+        name: before.get(name, 0.0) + step_costs[name] * max(curve["step"][-1] for curve in seeds.values())
         for name, seeds in curves.items()
         if name in step_costs and all(curve["step"] for curve in seeds.values())
     }
@@ -101,7 +106,7 @@ def at_equal_cost(
     cheapest = min(ends, key=ends.__getitem__)
     reached = {}
     for name in ends:
-        last = ends[cheapest] / step_costs[name] * (1 + 1e-9)
+        last = (ends[cheapest] - before.get(name, 0.0)) / step_costs[name] * (1 + 1e-9)
         by_then = [[accuracy for step, accuracy in _passes(curve) if step <= last] for curve in curves[name].values()]
         if all(by_then):
             reached[name] = [100 * max(accuracies) for accuracies in by_then]

@@ -24,6 +24,7 @@ from lra.runs.schema import (
     COUNTED_WITHIN,
     GROUPS_IN_NAMES,
     MIXERS,
+    OF_SOME_RUNS,
     RECORDED_IF_SET,
     SET_BY_THE_DEVICE,
     TAKE_ANY_ARGUMENT,
@@ -201,6 +202,11 @@ def _is_recorded_if_set(key: str) -> bool:
     return group in RECORDED_IF_SET and option != "" and key not in ALWAYS_SET
 
 
+def _is_of_some_runs(key: str) -> bool:
+    """Tell whether an option is of a group that only some runs have, which the group's name tells apart."""
+    return key.startswith(f"{OF_SOME_RUNS}.") and key != f"{OF_SOME_RUNS}.name"
+
+
 def _scope(record: Record, key: str) -> Scope:
     """Name the records among which the usual value of an option is counted: a config group, and what they share."""
     group, shared = _group_and_shared_names(key)
@@ -262,7 +268,9 @@ def _usual_value(key: str, times: Counter[str], papers: str | None) -> str | Non
         return next(iter(times))
     if key.startswith(("attention.", "mixer.")) and len(times) > 1:
         return None
-    if _is_recorded_if_set(key) and key not in SET_BY_THE_DEVICE:
+    if _is_of_some_runs(key):
+        times = Counter({text: count for text, count in times.items() if text != UNSET})
+    elif _is_recorded_if_set(key) and key not in SET_BY_THE_DEVICE:
         return UNSET
     return max(sorted(times), key=lambda text: (times[text], text == papers))
 
@@ -275,7 +283,7 @@ def _key(run: _EqualRuns, usual: UsualValues) -> RowKey:
     for key, (value, position) in (item for scope in scopes for item in usual.get(scope, {}).items()):
         if key not in run.options:
             absent += [key] * (key not in _chosen_by_search(run.first))
-        elif run.options[key] != value:
+        elif run.options[key] not in (value, UNSET if _is_of_some_runs(key) else value):
             different.append((position, _short(key), key, run.options[key]))
     options = tuple((key, text) for _, _, key, text in sorted(different))
     return RowKey(run.first.method, options, tuple(branches(absent, run.options)))

@@ -25,6 +25,14 @@ def test_each_row_has_its_best_until_the_cheapest_is_done():
     assert (found.cell("slow"), found.cell("none"), found.cell("other")) == ("20.00 ± 14.14", "50.00", "–")
 
 
+def test_the_cost_of_a_pretraining_comes_before_the_first_step():
+    found = at_equal_cost(CURVES, {"fast": 2.0, "slow": 2.0, "none": 1.0}, before={"none": 31.0, "slow": 45.0})
+    assert (found.budget, found.cheapest) == (60.0, "fast")
+    assert found.accuracies == {"fast": [pytest.approx(40), pytest.approx(20)], "none": [pytest.approx(50)]}
+    assert at_equal_cost(CURVES, {"fast": 2.0, "none": 1.0}, before={"none": 31.0}).budget == 60.0
+    assert at_equal_cost(CURVES, {"fast": 2.0, "none": 1.0}, before={"none": 29.0}).budget == 59.0
+
+
 def test_a_row_without_a_pass_by_then_has_nothing_and_two_rows_are_needed():
     found = at_equal_cost(CURVES, {"fast": 1.0, "slow": 3.01})
     assert set(found.accuracies) == {"fast"}

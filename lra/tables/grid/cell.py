@@ -32,12 +32,14 @@ METHOD = ("attention", "mixer", "model")  # config groups that can name a row's 
 class Cell:
     """One run of a sweep: its overrides for `lra train`.
 
-    `trial` is its number in a search, `point` those of its overrides that are drawn.
+    `trial` is its number in a search, `point` those of its overrides that are drawn. `set_apart` is what tells it from
+    a cell that it stands beside.
     """
 
     overrides: tuple[str, ...]
     trial: int | None = None
     point: tuple[str, ...] = ()
+    set_apart: str = ""
 
     @cached_property
     def cfg(self) -> DictConfig:
@@ -114,7 +116,7 @@ class Cell:
     @property
     def varied_settings(self) -> str:
         """The options that the sweep varies, such as ` num_landmarks=16`."""
-        return options_in(self.without_point)
+        return f"{options_in(self.without_point)} {self.set_apart}".rstrip()
 
     def typed_as(self, record: Record) -> bool:
         """Whether a record's settings have the values that the overrides give them; others are not compared."""

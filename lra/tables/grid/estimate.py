@@ -21,6 +21,7 @@ from omegaconf import DictConfig
 from lra.from_config import build_datamodule, build_model, build_module, machine_and_loggers
 from lra.from_config.step_flops import full_batch
 from lra.from_config.store import is_prepared
+from lra.settings.pretrain import is_pretrained
 from lra.settings.processes_and_parts import AUTO, batch_parts, use_one_device
 from lra.types import Batch
 
@@ -65,12 +66,19 @@ class Estimate:
         return "; ".join(notes)
 
     def seconds(self, cfg: DictConfig, *, done_steps: int = 0) -> float:
-        """Estimate the seconds that a run still needs after `done_steps`: training, dev passes and the test."""
-        recipe = cfg.recipe
+        """Estimate the seconds that a run still needs after `done_steps`: training, dev passes and the test.
+
+        A step of a pretraining is taken to be as long as one after it.
+        """
+        recipe, pretraining = cfg.recipe, 0.0
+        if is_pretrained(cfg) and not done_steps:
+            first = cfg.pretrain
+            batches = max(first.steps / first.eval_every, 1) * self.dev_examples / recipe.batch_size
+            pretraining = first.steps * self.step_seconds + batches * self.eval_seconds
         fraction_left = 1 - done_steps / recipe.steps
         passes = fraction_left * max(recipe.steps / recipe.eval_every, 1)
         eval_batches = (passes * self.dev_examples + self.test_examples) / recipe.batch_size
-        return float(fraction_left * recipe.steps * self.step_seconds + eval_batches * self.eval_seconds)
+        return float(pretraining + fraction_left * recipe.steps * self.step_seconds + eval_batches * self.eval_seconds)
 
 
 def measure_here(cfg: DictConfig, *, seconds: float = SECONDS) -> Estimate:

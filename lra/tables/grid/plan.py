@@ -15,6 +15,7 @@ from lra.base.files import read_file, replace_text
 from lra.base.text import duration_text, hours_text, size_text
 from lra.from_config.machine_and_loggers import device_name
 from lra.from_config.store import is_prepared
+from lra.settings.pretrain import is_pretrained
 from lra.tables.grid.cell import Cell
 from lra.tables.grid.estimate import Estimate
 from lra.tables.grid.measurer import measure_each
@@ -61,6 +62,8 @@ def print_plan(console: Console, run_set: RunSet) -> None:
             "extrapolated: the steps were of shorter sequences; their time is scaled by the counted FLOPs, a quadratic"
             " function of the length, and their memory by the length."
         )
+    if any(is_pretrained(cell.cfg) for missing in missing_of for cell in missing):
+        console.print("pretraining: its steps are counted in, and taken to be as long as those after it.")
     but = f" ({unknown} that could not be measured are not counted)" if unknown else ""
     console.print(
         f"{missing_cells} cells to run, {duration_text(3600 * hours_left)} on {device_name(run_set.cells[0].cfg)}"

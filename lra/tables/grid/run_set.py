@@ -25,9 +25,10 @@ from lra.settings.override_values import read_override, split_by_value
 from lra.settings.overrides import check_overrides
 from lra.settings.several_values import spell_out_all
 from lra.settings.unknown_option import unknown_flag
-from lra.tables.grid.cell import METHOD, Cell, key_of_run, make_cells, space_of, without_drawn
+from lra.tables.grid.cell import METHOD, Cell, key_of_run, space_of, without_drawn
+from lra.tables.grid.equal_steps import FROM_SCRATCH, cells_of
 from lra.tables.grid.space import Space
-from lra.tables.grid.tuned import TUNED, make_tuned_cells
+from lra.tables.grid.tuned import TUNED
 from lra.terminal.console import check_out, make_console, work_progress
 from lra.terminal.figure_file import check_figure
 from lra.types import UserError
@@ -64,7 +65,7 @@ class RunSet:
         self.shows_a_part = self.shows_nothing = False
         self.cells: list[Cell] = []
         for sweep, overrides in sweeps.items():
-            self.cells += make_tuned_cells(sweep, overrides) if TUNED in overrides else make_cells(sweep, overrides)
+            self.cells += cells_of(sweep, overrides)
 
     @property
     def group(self) -> Path:
@@ -258,6 +259,8 @@ def read_run_set(verb: str, arguments: Sequence[str], *, swept: str = "", second
             overrides.append(f"run_group={group_of_table}_tuned")
         searched = [TUNED, f"search={options.search}", f"budget={options.budget}"]
         overrides = without_drawn(overrides) if options.what == "show" else [*overrides, *searched]
+    if verb == "compare" and not tuned and any(key_of(text) == "pretrain" for text in overrides):
+        overrides.append(FROM_SCRATCH)
     sweeps = {options.sweep: overrides}
     if second_sweep is not None:
         sweeps[second_sweep] = [text for text in overrides if not text.startswith("attention")]

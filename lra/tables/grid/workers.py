@@ -92,14 +92,13 @@ def run_cells(sweep: str, overrides: Sequence[str]) -> None:
     Raises:
         UserError: when no GPU is visible to cells that need one: each of them would fail, and no other worker try it.
     """
-    from lra.tables.grid.cell import make_cells
+    from lra.tables.grid.equal_steps import cells_of
     from lra.tables.grid.gpu_places import devices_of_a_run
     from lra.tables.grid.runner import run_missing
-    from lra.tables.grid.tuned import TUNED, make_tuned_cells
     from lra.terminal.console import make_console
 
     os.environ["TTY_COMPATIBLE"] = "0"  # no progress bars: those of several workers would overwrite each other
-    cells = make_tuned_cells(sweep, overrides) if TUNED in overrides else make_cells(sweep, overrides)
+    cells = cells_of(sweep, overrides)
     if devices_of_a_run(cells):
         import torch  # slow
 

@@ -3,6 +3,7 @@
   lra compare run task=listops attention=full,nystrom,linformer     trains the missing runs, then shows
   lra compare run attention=nystrom attention.pinv=iterative,exact  variants of one attention
   lra compare run attention=nystrom mixer=s4d,gated                 an attention and other mixers
+  lra compare run attention=full pretrain=masked                    beside as many steps in all from scratch
   lra compare run attention=all size=tiny                           every attention and every mixer; also task=all
   lra compare plan task=text attention=full,nystrom seed=range(5)   hours, memory and seeds that it would need
   lra compare show task=listops run_group=table                     from the records of `lra table`
@@ -45,6 +46,7 @@ from lra.tables.figures.dev_curves import curves_to_draw, plot_curves
 from lra.tables.grid.output import Draw, Tables, make_task_tables, plan_run_or_show
 from lra.tables.grid.own_search import search_first
 from lra.tables.grid.run_set import RunSet, read_run_set
+from lra.tables.pretrained_pairs import equal_steps_sentences
 from lra.tables.result_sentences import result_sentences
 from lra.tables.seeds_needed import seeds_note
 from lra.tables.variants import RowKey
@@ -93,7 +95,9 @@ def make_tables(run_set: RunSet) -> Tables:
             drawings["curves"] = partial(plot_curves, curves, **how)
         else:
             table = table.with_notes(*single)
-        table = replace(table, sentences=result_sentences(compared))
+        at_equal_steps = equal_steps_sentences(records)
+        of_all = result_sentences(compared) if len(compared) > 2 or not at_equal_steps else []
+        table = replace(table, sentences=[*of_all, *at_equal_steps])
         return table.with_details(*convergence_notes(records)), drawings
 
     return make_task_tables(run_set, "compare", make)

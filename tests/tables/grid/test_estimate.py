@@ -60,6 +60,17 @@ def test_seconds_are_those_of_steps_dev_passes_and_the_test():
     assert make_estimate().seconds(cfg, done_steps=50) == 50 * 2.0 + 10 * 0.5 + 20 * 0.5
 
 
+def test_steps_and_dev_passes_of_a_pretraining_are_counted_until_it_is_done():
+    words = ["task=listops", "recipe.steps=100", "recipe.eval_every=50"]
+    scratch, pretrained = (
+        load_config("train", [*words, *more])
+        for more in ([], ["pretrain=masked", "pretrain.steps=30", "pretrain.eval_every=10"])
+    )
+    estimated = make_estimate()
+    assert estimated.seconds(pretrained) == estimated.seconds(scratch) + 30 * 2.0 + 3 * 10 * 0.5
+    assert estimated.seconds(pretrained, done_steps=50) == estimated.seconds(scratch, done_steps=50)
+
+
 WHOLE = Part(32, 1024)
 
 

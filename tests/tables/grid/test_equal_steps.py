@@ -1,0 +1,44 @@
+"""Beside each pretrained cell of a comparison stands one from scratch, once, with the steps of both stages."""
+
+from lra.settings.pretrain import is_pretrained
+from lra.tables.grid.equal_steps import FROM_SCRATCH, cells_of
+from lra.tables.grid.run_set import read_run_set
+
+WORDS = ["task=listops", "size=tiny", "attention=full,none", "recipe.steps=4", "pretrain.steps=6", "seed=0,1"]
+
+
+def described(cells):
+    return [
+        (cell.choice("attention"), cell.choice("seed"), is_pretrained(cell.cfg), cell.cfg.recipe.steps)
+        for cell in cells
+    ]
+
+
+def test_a_cell_from_scratch_comes_before_each_pretrained_one():
+    cells = cells_of("compare", [*WORDS, "pretrain=masked", FROM_SCRATCH])
+    expected = [
+        (method, seed, pretrained, 4 if pretrained else 10)
+        for seed in "01"
+        for method in ("full", "none")
+        for pretrained in (False, True)
+    ]
+    assert described(cells) == expected
+    assert not any("pretrain" in text for cell in cells[::2] for text in cell.overrides)
+
+
+def test_without_the_word_or_a_pretrained_cell_nothing_is_added():
+    assert len(cells_of("compare", [*WORDS, "pretrain=masked"])) == 4
+    assert len(cells_of("compare", [*WORDS[:4], FROM_SCRATCH])) == len(cells_of("compare", WORDS[:4]))
+
+
+def test_rows_that_are_typed_beside_stay_and_none_is_there_twice():
+    shown = described(
+        cells_of("compare", [*WORDS[:2], "attention=full", *WORDS[3:5], "seed=0", "pretrain=none,masked", FROM_SCRATCH])
+    )
+    assert shown == [("full", "0", False, 4), ("full", "0", False, 10), ("full", "0", True, 4)]
+
+
+def test_lra_compare_asks_for_them_where_pretrain_is_typed(home):
+    assert len(read_run_set("compare", ["plan", *WORDS, "pretrain=masked"]).cells) == 8
+    assert len(read_run_set("compare", ["plan", *WORDS[:4]]).cells) == 6
+    assert len(read_run_set("table", ["plan", *WORDS, "pretrain=masked"]).cells) == 4
