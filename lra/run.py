@@ -96,6 +96,11 @@ class Run:
         """Find the runs at `top`, in or below the folder `runs`; what `force=true` has set aside is none."""
         return map(cls, run_folders(top, runs))
 
+    @classmethod
+    def of_hash(cls, digits: str, runs: Path) -> list[Run]:
+        """Find the runs below the folder `runs` whose settings have this hash, in the order of groups and seeds."""
+        return [run for run in cls.below(runs, runs) if run.names.config_hash == digits]
+
     def __repr__(self) -> str:
         """Three lines: what it is and its state, its folder, and a command."""
         names = folder_names(self.folder)

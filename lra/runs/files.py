@@ -17,6 +17,7 @@ CONFIG = "config.yaml"  # every setting, resolved
 DATA = "data.json"  # hashes of the data that the run began with
 CODE = "code.json"  # the commits of the code that has trained the run, the first one first
 PRETRAINING = "pretraining"  # the folder of the self-pretraining, with checkpoints and curves of its own
+TAKEN_FROM = "from.json"  # in that folder: the run that it was taken from, if it is another one's
 METRICS = "metrics.csv"  # the curves: a row for each logged step
 CURVE = "curve.png"  # the learning curve drawn from them
 BEST = "best.ckpt"  # the best checkpoint by dev accuracy, used for testing

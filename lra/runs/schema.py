@@ -158,6 +158,16 @@ class Cost(TypedDict):
     gpus: NotRequired[list[Word]]
 
 
+@with_config(CHECKED)
+class PretrainingSource(TypedDict):
+    """The earlier run whose pretraining a run has taken: its settings, seed and data; and the FLOPs of its steps."""
+
+    config_hash: Annotated[str, Field(pattern=r"^[0-9a-f]{8}$")]
+    seed: Count
+    data_sha256: dict[str, str]
+    flops: Positive
+
+
 class Pretraining(TypedDict):
     """The self-pretraining of the run's encoder, before the steps of the outcome; see `lra.from_config.pretraining`.
 
@@ -172,6 +182,7 @@ class Pretraining(TypedDict):
     train_seconds: Amount
     flops: NotRequired[Positive]
     flops_after: NotRequired[Positive]
+    taken_from: NotRequired[PretrainingSource]
 
 
 class Approximation(TypedDict):
@@ -369,6 +380,7 @@ def is_ours(target: object) -> bool:
 
 RECORD: TypeAdapter[RecordFields] = TypeAdapter(RecordFields)
 TUNED: TypeAdapter[TunedSettings] = TypeAdapter(TunedSettings)
+PRETRAINING_SOURCE: TypeAdapter[PretrainingSource] = TypeAdapter(PretrainingSource)
 
 # How tables compare settings, see lra/tables/variants.py. Options have dotted keys, such as `model.num_layers`.
 

@@ -14,12 +14,13 @@ from lra.base.checked_json import checked
 from lra.base.files import checked_name
 from lra.base.option_types import WrongValueError, allows, first_wrong
 from lra.base.paths import NO_OPTION_KEYS
+from lra.base.printed_commands import key_of, typed_overrides
 from lra.runs.schema import TARGET, TUNED, is_ours, own_model
 from lra.settings.added_keys import CALLBACKS_INSTEAD, USER_GROUPS, targets_of
 from lra.settings.cuda_graphs import attention_obstacle, obstacle
 from lra.settings.declared import class_of, declares, group_options
 from lra.settings.method import ATTENTION, mixes_by_attention
-from lra.settings.pretrain import is_pretrained
+from lra.settings.pretrain import SOURCE, is_pretrained, taken_from
 from lra.settings.unknown_option import unknown_option
 from lra.settings.wandb_arguments import names_of_training, wandb_arguments
 from lra.settings.wandb_mode import logs_to_wandb
@@ -57,6 +58,8 @@ def check_config(cfg: DictConfig, verb: str | None) -> None:
     if verb not in (None, "train") and is_pretrained(cfg):
         line = f"pretrain={cfg.pretrain.name} has no effect on lra {verb}, which trains nothing; leave it out"
         raise UserError(line, kind="no_effect", key="pretrain", value=cfg.pretrain.name)
+    if verb == "train" and (digits := taken_from(cfg)) is not None:
+        _check_taken(digits)
     if verb is not None and OmegaConf.select(cfg, "model.positions") == "rotary":
         _check_rotary(cfg)
     if OmegaConf.select(cfg, "task.data") is not None:
@@ -65,6 +68,19 @@ def check_config(cfg: DictConfig, verb: str | None) -> None:
         _check_trainer(cfg)
     if verb == "train" and logs_to_wandb(cfg):
         wandb_arguments(cfg, **names_of_training(cfg), config={})
+
+
+def _check_taken(digits: str) -> None:
+    """Refuse what is no hash of settings, and options of a pretraining that another run has had."""
+    if not re.fullmatch("[0-9a-f]{8}", digits):
+        right = f"{SOURCE}=a1b9200f"
+        line = f"{SOURCE}={digits} is no hash of a run's settings, eight digits as lra show runs lists them; type for"
+        line += f" example {right}"
+        raise UserError(line, kind="wrong_value", key=SOURCE, value=digits, right=right)
+    beside = [text for text in typed_overrides("pretrain.") if key_of(text) != SOURCE]
+    if beside:
+        line = f"{beside[0]} has no effect beside {SOURCE}={digits}, whose pretraining is done; leave it out"
+        raise UserError(line, kind="no_effect", key=key_of(beside[0]), value=beside[0])
 
 
 def check_values(cfg: DictConfig, *, classes: bool, verb: str | None = None) -> None:

@@ -109,6 +109,7 @@ GROUPS: dict[str, Kinds] = {
     "recipe.optimizer": OPTIMIZER,
     "pretrain": {
         "name": Literal["none", "masked"],
+        "from": str | None,
         "steps": AtLeastTwo,
         "eval_every": Count,
         "lr": Positive,

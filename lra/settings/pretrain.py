@@ -2,12 +2,19 @@
 
 from omegaconf import DictConfig, OmegaConf
 
+SOURCE = "pretrain.from"
 OF_RECIPE = {"steps": "steps", "eval_every": "eval_every", "warmup_fraction": "warmup_fraction", "lr": "optimizer.lr"}
 
 
 def is_pretrained(cfg: DictConfig) -> bool:
     """Tell whether a stage of self-pretraining comes first; the stored configuration of an older run does not say."""
     return bool(OmegaConf.select(cfg, "pretrain.name", default="none") != "none")
+
+
+def taken_from(cfg: DictConfig) -> str | None:
+    """Return the hash of the settings of the earlier run whose pretraining is taken; None if the run trains its own."""
+    digits: str | None = OmegaConf.select(cfg, SOURCE)
+    return digits
 
 
 def stage_config(cfg: DictConfig) -> DictConfig:

@@ -130,7 +130,7 @@ def read_matching_weights(path: Path, model: nn.Module) -> dict[str, Tensor]:
             f"{path} holds another model than its config.yaml describes: {sorted(wrong)[0]} does not fit;"
             " train again, or bring the run's own files back"
         )
-        raise UserError(line, kind="other_model", key=path.name)
+        raise UserError(line, kind="other_model", key=path.name, value=sorted(wrong)[0])
     return stored
 
 

@@ -14,7 +14,7 @@ from lra.from_config import build_data, build_datamodule, build_module, build_tr
 from lra.run import Run
 from lra.runs.files import BEST
 from lra.settings.check import check_config
-from lra.settings.pretrain import is_pretrained
+from lra.settings.pretrain import is_pretrained, taken_from
 from lra.settings.processes_and_parts import num_processes, use_one_device
 from lra.terminal.console import make_console
 from lra.training.compiled import compile_model
@@ -92,6 +92,7 @@ def evaluate_run(cfg: DictConfig, trainer: Mapping[str, object]) -> Evaluation:
     if trainer:
         trained.trainer.update(trainer)
         check_config(trained, None)
+    trains_first = is_pretrained(trained) and taken_from(trained) is None
     correct = _correct(trained, run)
     record = run.record
     return Evaluation(
@@ -100,7 +101,7 @@ def evaluate_run(cfg: DictConfig, trainer: Mapping[str, object]) -> Evaluation:
         examples=len(correct),
         recorded=None if record is None else record.test_accuracy,
         predictions=predict_examples(trained, run, cfg.predictions),
-        pretraining=evaluate_pretraining(trained, run) if is_pretrained(trained) else None,
+        pretraining=evaluate_pretraining(trained, run) if trains_first else None,
     )
 
 

@@ -24,11 +24,11 @@ from lra.from_config import build_datamodule, build_module, build_spec, check_cl
 from lra.from_config.store import ensure_store
 from lra.model.classifier import count_parameters
 from lra.run import Run, RunLockedError
-from lra.runs.files import BEST, CONFIG, LAST, METRICS, RESULT
+from lra.runs.files import BEST, CONFIG, LAST, METRICS, PRETRAINING, RESULT
 from lra.runs.reference_curves import place_among, published_curves, references_of
 from lra.runs.schema import Record
 from lra.settings.hashed_settings import config_hash
-from lra.settings.pretrain import is_pretrained
+from lra.settings.pretrain import is_pretrained, taken_from
 from lra.settings.processes_and_parts import AUTO, batch_parts, num_processes
 from lra.settings.run_folder import store_dir
 from lra.training import run as training
@@ -44,6 +44,7 @@ from lra.training.reference_place import ReferencePlace
 from lra.training.resume import saved_batch_parts, saved_dev_passes
 from lra.types import LOCKED, UserError
 from lra.verbs.train_longer import add_longer
+from lra.verbs.train_pretrained_from import find_source, take_pretraining
 from lra.verbs.train_pretraining import begin_pretrained, pretrain, pretraining_of
 from lra.verbs.train_record import add_approximation, add_flops, check_same_data, note_commit, write_result
 from lra.verbs.train_refused import no_folder_if_refused
@@ -92,6 +93,8 @@ def train_run(
     machine_and_loggers.build_machine(cfg)
     machine_and_loggers.check_loggers(cfg)
     check_classes(cfg)
+    if taken_from(cfg) is not None and not (run.folder / PRETRAINING / LAST).exists():
+        find_source(cfg)  # it reports a mistake before data is prepared
     ensure_store(cfg, console)
     runs = Path(cfg.paths.runs)
     with (
@@ -157,7 +160,10 @@ def _try(attempt: Attempt, parts: int, replaced: Record | None) -> Record | None
         check_same_data(run, datamodule.data_sha256)
         note_commit(run)
     in_first_stage = is_pretrained(cfg) and not saved_step(run.folder / LAST)
-    if in_first_stage and not pretrain(cfg, run, attempt.console, is_first_rank=attempt.is_first_rank):
+    if in_first_stage and taken_from(cfg) is not None:
+        if attempt.is_first_rank:
+            take_pretraining(cfg, run, attempt.console)
+    elif in_first_stage and not pretrain(cfg, run, attempt.console, is_first_rank=attempt.is_first_rank):
         attempt.console.print("Stopped while pretraining; no result is written. The same command goes on.")
         return None
     pl.seed_everything(cfg.seed, workers=True, verbose=False)

@@ -36,6 +36,7 @@ from lra.training.loggers import CurveLogger, finish_wandb
 from lra.training.loop_settings import LoopSettings, TrainerAdditions
 from lra.training.resume import saved_dev_passes
 from lra.types import UserError
+from lra.verbs.train_pretrained_from import read_source
 
 
 def pretrain(cfg: DictConfig, run: Run, console: Console, *, is_first_rank: bool) -> bool:
@@ -120,6 +121,9 @@ def pretraining_of(run: Run) -> Pretraining:
     assert best is not None, "a finished stage has had a dev pass"
     with checkpoint_errors(folder / LAST):
         seconds = float(last["callbacks"]["ResumePoint"]["train_seconds"])
-    return Pretraining(
+    found = Pretraining(
         steps=int(last["global_step"]), best_step=best.step, dev_accuracy=best.accuracy, train_seconds=seconds
     )
+    if (source := read_source(run)) is not None:
+        found["taken_from"] = source
+    return found

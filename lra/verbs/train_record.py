@@ -168,7 +168,8 @@ def add_flops(record: Record, run: Run, cfg: DictConfig, console: Console) -> Re
     def count() -> dict[str, Any]:
         from lra.from_config.step_flops import count_pretraining_step_flops, count_step_flops
 
-        flops = first["steps"] * count_pretraining_step_flops(stage_config(cfg))
+        source = first.get("taken_from")
+        flops = source["flops"] if source else first["steps"] * count_pretraining_step_flops(stage_config(cfg))
         after = record.outcome.get("stopped_step", record.steps) * count_step_flops(cfg)
         return {"pretraining": {**first, "flops": flops, "flops_after": after}}
 

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from lra.base.printed_commands import command, is_typed, override, typed_config_dirs, typed_overrides
+from lra.base.printed_commands import command, is_typed, key_of, override, typed_config_dirs, typed_overrides
 from lra.base.text import duration_text, visible, visible_lines
 from lra.from_config import build_codec, build_data, build_trained_model
 from lra.run import Run
@@ -26,6 +26,7 @@ from lra.runs.record_words import method_column, steps_text
 from lra.runs.reference_curves import place_of, published_curves
 from lra.runs.schema import MIXERS, Record
 from lra.settings.compose import load_config
+from lra.settings.pretrain import SOURCE
 from lra.terminal.fit_table import print_text_table
 from lra.terminal.text_table import TextTable, with_verdict
 from lra.training.curves import read_curves
@@ -189,7 +190,8 @@ def _typed_folders() -> list[str]:
 
 def _typed_options() -> list[str]:
     """List what was typed of the method's own options; of a sweep nothing, because it may name several values."""
-    return [] if is_typed("-m", "--multirun") else typed_overrides(*OF_METHOD)
+    typed = [] if is_typed("-m", "--multirun") else typed_overrides(*OF_METHOD)
+    return [text for text in typed if key_of(text) != SOURCE]  # a pretraining is of one size
 
 
 def predict_examples(cfg: DictConfig, run: Run, count: int) -> list[Prediction]:

@@ -2,9 +2,12 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 from lra.base.printed_commands import key_of
-from lra.settings.pretrain import is_pretrained
+from lra.run import Run
+from lra.settings.pretrain import is_pretrained, taken_from
+from lra.settings.stored_config import read_stored_config
 from lra.tables.grid.cell import Cell, make_cells
 from lra.tables.grid.tuned import TUNED, make_tuned_cells
 
@@ -25,13 +28,21 @@ def _with_cells_from_scratch(cells: Iterable[Cell]) -> list[Cell]:
     for cell in cells:
         if is_pretrained(cell.cfg):
             scratch = _from_scratch(cell)
-            made.setdefault(scratch.overrides, scratch)
+            if scratch is not None:
+                made.setdefault(scratch.overrides, scratch)
             cell = replace(cell, set_apart=f"pretrain={cell.cfg.pretrain.name}")
         made.setdefault(cell.overrides, cell)
     return list(made.values())
 
 
-def _from_scratch(cell: Cell) -> Cell:
-    steps = cell.cfg.recipe.steps + cell.cfg.pretrain.steps
+def _from_scratch(cell: Cell) -> Cell | None:
+    """Change a pretrained cell to one from scratch; None where it takes the pretraining of a run that is not there."""
+    cfg, digits = cell.cfg, taken_from(cell.cfg)
+    if digits is not None:
+        source = next(iter(Run.of_hash(digits, Path(cfg.paths.runs))), None)
+        if source is None:
+            return None
+        cfg = read_stored_config(source.folder)
+    steps = cell.cfg.recipe.steps + cfg.pretrain.steps
     kept = [text for text in cell.overrides if key_of(text).split(".")[0] != "pretrain" and key_of(text) != STEPS]
     return replace(cell, overrides=(*kept, f"{STEPS}={steps}"), set_apart=f"{STEPS}={steps}")

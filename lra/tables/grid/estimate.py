@@ -21,7 +21,7 @@ from omegaconf import DictConfig
 from lra.from_config import build_datamodule, build_model, build_module, machine_and_loggers
 from lra.from_config.step_flops import full_batch
 from lra.from_config.store import is_prepared
-from lra.settings.pretrain import is_pretrained
+from lra.settings.pretrain import is_pretrained, taken_from
 from lra.settings.processes_and_parts import AUTO, batch_parts, use_one_device
 from lra.types import Batch
 
@@ -71,7 +71,7 @@ class Estimate:
         A step of a pretraining is taken to be as long as one after it.
         """
         recipe, pretraining = cfg.recipe, 0.0
-        if is_pretrained(cfg) and not done_steps:
+        if is_pretrained(cfg) and taken_from(cfg) is None and not done_steps:
             first = cfg.pretrain
             batches = max(first.steps / first.eval_every, 1) * self.dev_examples / recipe.batch_size
             pretraining = first.steps * self.step_seconds + batches * self.eval_seconds
