@@ -1,6 +1,7 @@
 """Build the stage of self-pretraining from a configuration: the model that predicts what is hidden, and its batches."""
 
 from functools import partial
+from typing import Any
 
 from omegaconf import DictConfig
 from torch import Tensor, nn
@@ -19,7 +20,9 @@ from lra.model.masked_model import MaskedModel
 from lra.model.pooling import FirstVector
 from lra.runs.schema import own_model
 from lra.settings.method import method_name
+from lra.settings.pretrain import L1, loss_of_pretraining
 from lra.training.module import ClassifierModule
+from lra.training.value_accuracy import ValueAccuracy, value_loss
 from lra.types import Batch, UserError
 
 GREY_LEVELS = 256
@@ -43,6 +46,11 @@ def build_masked_module(stage: DictConfig) -> ClassifierModule:
         UserError: as `build_masked_model` does.
     """
     model = build_masked_model(stage)
+    of_values: dict[str, Any] = {}
+    if loss_of_pretraining(stage) == L1:
+        scale = _scale(stage)
+        assert scale is not None
+        of_values = {"loss": value_loss, "accuracy": ValueAccuracy(scale.std)}
     return ClassifierModule(
         model,
         num_classes=model.head.out_features,
@@ -50,6 +58,7 @@ def build_masked_module(stage: DictConfig) -> ClassifierModule:
         make_schedule=schedule_maker(stage),
         label=f"{stage.task.name}/{method_name(stage)} (pretraining)",
         rate="pretrain.lr",
+        **of_values,
     )
 
 
@@ -65,8 +74,13 @@ def _masking(stage: DictConfig) -> Masking:
 
 def _hide(stage: DictConfig, model: nn.Module) -> Hide:
     assert isinstance(model, MaskedModel)
+    return partial(hide, model=model, scale=None if loss_of_pretraining(stage) == L1 else _scale(stage))
+
+
+def _scale(stage: DictConfig) -> PixelScale | None:
+    """How the real values of a task's pixels are made; None of tokens."""
     scale: PixelScale | None = inputs_of_protocol(stage).get("scale")
-    return partial(hide, model=model, scale=scale)
+    return scale
 
 
 def build_masked_model(stage: DictConfig) -> MaskedModel:
@@ -81,13 +95,16 @@ def build_masked_model(stage: DictConfig) -> MaskedModel:
         line = f"pretrain={stage.pretrain.name} trains lra's own encoder, not model={own}; leave it out"
         raise UserError(line, kind="no_effect", key="pretrain", value=stage.pretrain.name)
     token = classifier.encoder.embedding.token
-    return MaskedModel(classifier, token.num_embeddings if isinstance(token, nn.Embedding) else GREY_LEVELS)
+    if isinstance(token, nn.Embedding):
+        return MaskedModel(classifier, token.num_embeddings)
+    return MaskedModel(classifier, 1 if loss_of_pretraining(stage) == L1 else GREY_LEVELS)
 
 
 def hide(batch: Batch, hidden_BNL: Tensor, *, model: MaskedModel, scale: PixelScale | None) -> Batch:
     """Make of a batch what a model is pretrained on: its inputs without what is hidden, and that as the labels, `[M]`.
 
-    The labels are token ids, or grey levels, in the order of the positions in `[B, N, L]`.
+    The labels are token ids, or with `scale` grey levels, else real values, in the order of the positions in
+    `[B, N, L]`.
     """
     if isinstance(model.pooling, FirstVector):  # it pushes the last position out
         hidden_BNL = hidden_BNL.clone()

@@ -20,7 +20,7 @@ from lra.settings.added_keys import CALLBACKS_INSTEAD, USER_GROUPS, targets_of
 from lra.settings.cuda_graphs import attention_obstacle, obstacle
 from lra.settings.declared import class_of, declares, group_options
 from lra.settings.method import ATTENTION, mixes_by_attention
-from lra.settings.pretrain import SOURCE, is_pretrained, taken_from
+from lra.settings.pretrain import L1, SOURCE, is_pretrained, loss_of_pretraining, predicts_values, taken_from
 from lra.settings.unknown_option import unknown_option
 from lra.settings.wandb_arguments import names_of_training, wandb_arguments
 from lra.settings.wandb_mode import logs_to_wandb
@@ -58,6 +58,10 @@ def check_config(cfg: DictConfig, verb: str | None) -> None:
     if verb not in (None, "train") and is_pretrained(cfg):
         line = f"pretrain={cfg.pretrain.name} has no effect on lra {verb}, which trains nothing; leave it out"
         raise UserError(line, kind="no_effect", key="pretrain", value=cfg.pretrain.name)
+    if is_pretrained(cfg) and loss_of_pretraining(cfg) == L1 and not predicts_values(cfg):
+        line = "pretrain.loss=l1 is the distance of real pixel values, which only protocol.pixels=values has, as in"
+        line += " protocol=s4; leave it out"
+        raise UserError(line, kind="wrong_value", key="pretrain.loss", value=L1)
     if verb == "train" and (digits := taken_from(cfg)) is not None:
         _check_taken(digits)
     if verb is not None and OmegaConf.select(cfg, "model.positions") == "rotary":

@@ -10,12 +10,12 @@ from lra.runs.schema import ALWAYS_RECORDED
 from lra.settings.added_keys import added_settings, targets_of
 from lra.settings.method import mixer_group, mixer_settings
 from lra.settings.plain_values import plain
-from lra.settings.pretrain import is_pretrained, taken_from
+from lra.settings.pretrain import is_pretrained, loss_of_pretraining, taken_from
 from lra.settings.processes_and_parts import batch_parts, num_nodes
 
 # Config groups that can change a number of the result. All others (folders, loggers), and the seed, are not hashed.
 SETTINGS = ("task", "protocol", "model", "recipe", "size")  # `settings` adds the attention, or the mixer
-BY_TASK = "fractions"  # of `pretrain`, from which the task's own `fraction` is taken
+BY_TASK = ("fractions", "by_l1")  # of `pretrain`, from which the task's own `fraction` and `loss` are taken
 LOOKS_OF_TASK = ("sizes", "codec", "open_source")  # not hashed: the record has the hash of the data itself
 
 
@@ -30,7 +30,8 @@ def hashed_settings(cfg: DictConfig) -> dict[str, Any]:
     chosen = {group: without_values_before(values, group) for group, values in chosen.items()}
     if is_pretrained(cfg):
         pretrain = plain(cfg.pretrain)  # of one that is taken, the hash of its run has all settings
-        keys = ("name", "from") if taken_from(cfg) else pretrain.keys() - {"from", BY_TASK}
+        pretrain["loss"] = loss_of_pretraining(cfg)
+        keys = ("name", "from") if taken_from(cfg) else pretrain.keys() - {"from", *BY_TASK}
         chosen["pretrain"] = {key: pretrain[key] for key in pretrain if key in keys}
     trainer = {key: cfg.trainer[key] for key in ALWAYS_RECORDED} | {"accumulate_grad_batches": batch_parts(cfg)}
     if cfg.trainer.devices > 1:

@@ -117,6 +117,8 @@ GROUPS: dict[str, Kinds] = {
         "fraction": PositiveFraction,
         "span": Count,
         "fractions": Group,
+        "loss": Literal["auto", "cross_entropy", "l1"],
+        "by_l1": list[str],
     },
     "attention": METHOD,
     "mixer": METHOD,

@@ -3,6 +3,7 @@
 from omegaconf import DictConfig, OmegaConf
 
 SOURCE = "pretrain.from"
+CROSS_ENTROPY, L1 = "cross_entropy", "l1"
 OF_RECIPE = {"steps": "steps", "eval_every": "eval_every", "warmup_fraction": "warmup_fraction", "lr": "optimizer.lr"}
 
 
@@ -15,6 +16,19 @@ def taken_from(cfg: DictConfig) -> str | None:
     """Return the hash of the settings of the earlier run whose pretraining is taken; None if the run trains its own."""
     digits: str | None = OmegaConf.select(cfg, SOURCE)
     return digits
+
+
+def predicts_values(cfg: DictConfig) -> bool:
+    """Tell whether the encoder reads real values of pixels, so that a loss may be a distance."""
+    return bool(OmegaConf.select(cfg, "model.inputs") == "values")
+
+
+def loss_of_pretraining(cfg: DictConfig) -> str:
+    """Return the loss: that of `pretrain.loss`, where `auto` is L1 for tasks whose authors use it on real values."""
+    chosen = str(OmegaConf.select(cfg, "pretrain.loss", default=CROSS_ENTROPY))
+    if chosen != "auto":
+        return chosen
+    return L1 if predicts_values(cfg) and cfg.task.name in cfg.pretrain.by_l1 else CROSS_ENTROPY
 
 
 def stage_config(cfg: DictConfig) -> DictConfig:

@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 import torch
-from torch.nn.functional import cross_entropy
 
 from lra.base.processes import is_out_of_memory, peak_resident_bytes, reset_peak_resident
 from lra.model.classifier import placeholder_inputs
@@ -82,7 +81,7 @@ def parts_that_fit(module: ClassifierModule, spec: TaskSpec, *, batch_size: int,
         tokens = placeholder_inputs(module.model, shape, module.device)
         try:
             batch = Batch(tokens, tokens != 0, torch.zeros(len(tokens), dtype=torch.long, device=module.device))
-            cross_entropy(module(batch), batch.label).backward()
+            module.loss(module(batch), batch.label).backward()
         except (RuntimeError, MemoryError) as error:
             if not is_out_of_memory(error):
                 raise

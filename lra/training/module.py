@@ -54,7 +54,10 @@ class NonFiniteLossError(UserError):
 
 
 class ClassifierModule(pl.LightningModule):
-    """LightningModule with cross-entropy loss, micro-averaged accuracy, and a schedule that is stepped every step.
+    """LightningModule with loss, accuracy, and a schedule that is stepped every step.
+
+    Of a classifier they are cross-entropy and micro-averaged accuracy; a model that predicts something else brings its
+    own `loss`, of outputs and labels, and `accuracy`, in [0, 1], of which more is better.
 
     Training metrics stay on the device until `pop_train_metrics`: on a GPU, a `self.log` at every step would take
     longer than the step of a small model. The model maps tokens `[B, N, L]` and their mask to logits `[B, C]`; errors
@@ -76,15 +79,17 @@ class ClassifierModule(pl.LightningModule):
         label: str,
         rate: str = "recipe.optimizer.lr",
         records_step: bool = False,
+        loss: Callable[[Tensor, Tensor], Tensor] = cross_entropy,
+        accuracy: Metric | None = None,
     ):
         super().__init__()
         self.model = model
-        self.label, self.rate, self.records_step = label, rate, records_step
+        self.label, self.rate, self.records_step, self.loss = label, rate, records_step, loss
         self._recorded: RecordedStep | None = None
         self._make_optimizer, self._make_schedule = make_optimizer, make_schedule
         self.train_loss, self.eval_loss = MeanLoss(), MeanLoss()
         # torchmetrics' check of the labels would wait for the device; a wrong label is an error of the loss anyway.
-        self.train_accuracy = MulticlassAccuracy(num_classes, average="micro", validate_args=False)
+        self.train_accuracy = accuracy or MulticlassAccuracy(num_classes, average="micro", validate_args=False)
         self.eval_accuracy = self.train_accuracy.clone()
         self.eval_confusion = MulticlassConfusionMatrix(num_classes, validate_args=False)
         self.correct: list[Tensor] = []
@@ -122,7 +127,7 @@ class ClassifierModule(pl.LightningModule):
     def loss_and_logits(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """Compute the mean loss of a batch, and its logits `[B, C]`."""
         logits_BC = self(batch)
-        return cross_entropy(logits_BC, batch.label), logits_BC
+        return self.loss(logits_BC, batch.label), logits_BC
 
     def passes(self, batch: Batch) -> tuple[Tensor, ...]:
         """Set the gradients of a batch, by the recorded passes; return its loss and logits, valid until the next call.
@@ -203,9 +208,10 @@ class ClassifierModule(pl.LightningModule):
                 f" may help: {self.rate}=5e-5"
             )
 
-    def _eval_step(self, batch: Batch) -> Tensor:
+    def eval_step(self, batch: Batch) -> Tensor:
+        """Add a batch to `eval_loss` and `eval_accuracy`; return its logits."""
         logits: Tensor = self(batch)
-        self.eval_loss.update(cross_entropy(logits, batch.label), weight=len(batch.label))
+        self.eval_loss.update(self.loss(logits, batch.label), weight=len(batch.label))
         self.eval_accuracy.update(logits, batch.label)
         return logits
 
@@ -220,7 +226,7 @@ class ClassifierModule(pl.LightningModule):
 
     def validation_step(self, batch: Batch, batch_idx: int) -> None:
         """Add one dev batch to the metrics."""
-        self._eval_step(batch)
+        self.eval_step(batch)
 
     def on_validation_epoch_end(self) -> None:
         """Log the dev split's loss and accuracy, over every example; show them to a schedule that waits for a plateau.
@@ -243,7 +249,7 @@ class ClassifierModule(pl.LightningModule):
 
     def test_step(self, batch: Batch, batch_idx: int) -> None:
         """Add one test batch to the metrics."""
-        guesses = self._eval_step(batch).argmax(-1)
+        guesses = self.eval_step(batch).argmax(-1)
         self.eval_confusion.update(guesses, batch.label)
         self.correct.append(guesses == batch.label)
 

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 import torch
 from omegaconf import DictConfig
 from rich.console import Console
-from torch.nn.functional import cross_entropy
 
 from lra.from_config import machine_and_loggers
 from lra.from_config.pretraining import build_pretraining
@@ -22,8 +21,8 @@ class PretrainingEvaluation:
     """How well the best weights of a pretraining predict what is masked.
 
     Attributes:
-        accuracy: the fraction of the masked positions that are predicted right.
-        loss: their mean cross-entropy, in nats.
+        accuracy: that of the masked positions, see `lra.runs.schema.Pretraining`.
+        loss: their mean cross-entropy, in nats; or the mean absolute error of values.
         positions: the number of masked positions.
         recorded: the recorded accuracy; None without a record.
     """
@@ -40,7 +39,7 @@ class PretrainingEvaluation:
 
     def show(self, console: Console) -> None:
         """Print accuracy and loss, and whether the accuracy is the recorded one."""
-        share = f"{self.accuracy:.4%} of {self.positions:,} masked positions of dev"
+        share = f"accuracy {self.accuracy:.4%} at {self.positions:,} masked positions of dev"
         if self.is_as_recorded:
             share += ", the same as recorded"
         elif self.recorded is not None:
@@ -64,18 +63,15 @@ def evaluate_pretraining(trained: DictConfig, run: Run) -> PretrainingEvaluation
     machine = machine_and_loggers.build_machine(stage)
     prepare_machine(machine)
     module = to_weight_dtype(machine.precision, module).to(machine.device).eval()
-    right, loss, positions = torch.tensor(0), 0.0, 0
+    positions = 0
     with torch.inference_mode(), autocast_context(machine.precision, machine.device):
         for batch in data.val_dataloader():
-            batch = to_device(batch, machine.device)
-            logits_MV = module(batch)
-            loss += cross_entropy(logits_MV, batch.label, reduction="sum").item()
-            right += (logits_MV.argmax(-1) == batch.label).sum().cpu()
+            module.eval_step(to_device(batch, machine.device))
             positions += len(batch.label)
     first = None if (record := run.record) is None else record.pretraining
     return PretrainingEvaluation(
-        accuracy=(right.float() / positions).item(),  # in float32, as it is recorded
-        loss=loss / positions,
+        accuracy=module.eval_accuracy.compute().item(),
+        loss=module.eval_loss.compute().item(),
         positions=positions,
         recorded=None if first is None else first["dev_accuracy"],
     )

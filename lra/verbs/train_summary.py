@@ -127,7 +127,7 @@ def verdict(record: Record) -> str:
     if (first := record.pretraining) is not None:
         lines.append(
             f"Its encoder was pretrained before, {first['steps']:,} steps in {duration_text(first['train_seconds'])}:"
-            f" {first['dev_accuracy']:.1%} of the masked positions of dev were predicted right."
+            f" accuracy {first['dev_accuracy']:.1%} at masked positions of dev."
         )
     for length, accuracy in record.longer.items():
         shown = "its weights are for one length" if accuracy is None else f"{100 * accuracy:.2f} %"

@@ -26,7 +26,7 @@ def test_a_run_has_both_stages_in_its_record_and_is_evaluated_to_the_last_digit(
     assert (first["steps"], first["best_step"] in (3, 6)) == (6, True)
     assert trained.record.steps == 4
     assert trained.record.settings["pretrain"] == {
-        **{"name": "masked", "steps": 6, "eval_every": 3, "fraction": 0.1, "span": 1},
+        **{"name": "masked", "steps": 6, "eval_every": 3, "fraction": 0.1, "span": 1, "loss": "cross_entropy"},
         **{"lr": trained.record.settings["recipe"]["optimizer"]["lr"], "warmup_fraction": 0.2},
     }
     assert {path.name for path in (folder / "pretraining").iterdir()} >= {"best.ckpt", "last.ckpt", "metrics.csv"}
@@ -56,6 +56,45 @@ def test_with_a_rate_of_nearly_nothing_a_run_is_the_run_from_scratch(words, home
     for name, weight in weights[0].items():
         torch.testing.assert_close(weights[1][name], weight, rtol=1e-4, atol=1e-6, msg=name)
     assert scratch.record.dev_curve == pretrained.record.dev_curve
+
+
+VALUES = ("task=image", "protocol=s4", "model.width=16", "model.num_layers=1", "attention=none")
+
+
+@pytest.mark.slow
+def test_the_values_of_image_are_predicted_by_l1_and_the_error_is_that_of_grey_levels(home, result_of):
+    trained = result_of("train", *VALUES, *WORDS, *MASKED, "pretrain.steps=30", "pretrain.lr=0.01")
+    first, folder = trained.record.pretraining, trained.run.folder
+    assert trained.record.settings["pretrain"]["loss"] == "l1"
+    evaluated = result_of("evaluate", f"run={folder}").pretraining
+    assert evaluated.is_as_recorded
+    std = load_config("train", VALUES).task.pixel_std
+    assert 1 - evaluated.accuracy == pytest.approx(std * evaluated.loss, rel=1e-5)
+    assert 0.5 < first["dev_accuracy"] < 1
+    passes = [row["dev/loss"] for row in read_curves(folder / "pretraining/metrics.csv") if "dev/loss" in row]
+    assert passes[-1] < passes[0], "it learns"
+    assert evaluated.loss == pytest.approx(min(passes), rel=1e-5), "the best weights have the least error"
+
+
+@pytest.mark.parametrize(
+    "words, loss",
+    [
+        (["task=image", "protocol=s4"], "l1"),
+        (["task=image", "protocol=s4", "pretrain.loss=cross_entropy"], "cross_entropy"),
+        (["task=pathfinder", "protocol=s4"], "cross_entropy"),
+        (["task=pathfinder", "protocol=s4", "pretrain.loss=l1"], "l1"),
+        (["task=image"], "cross_entropy"),
+        (["task=listops"], "cross_entropy"),
+    ],
+)
+def test_the_loss_is_the_authors_for_each_task(words, loss):
+    cfg = load_config("train", [*words, "pretrain=masked"])
+    assert hashed_settings(cfg)["pretrain"]["loss"] == loss
+    assert "by_l1" not in hashed_settings(cfg)["pretrain"]
+
+
+def test_tokens_have_no_distance(home, refused):
+    assert refused("train", "task=image", "size=tiny", "pretrain=masked", "pretrain.loss=l1").key == "pretrain.loss"
 
 
 @pytest.mark.slow

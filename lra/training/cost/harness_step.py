@@ -10,7 +10,6 @@ import torch
 from pytorch_lightning import LightningDataModule
 from pytorch_lightning.callbacks import LambdaCallback
 from rich.console import Console
-from torch.nn.functional import cross_entropy
 
 from lra.data.datamodule import StoreDataModule
 from lra.training.cost.counting import synchronized_seconds
@@ -46,7 +45,7 @@ def bare_step(
     """
     times = [synchronized_seconds(module.device)]
     with autocast_context(precision, module.device):
-        loss = cross_entropy(module.model(batch.tokens, batch.valid), batch.label)
+        loss = module.loss(module.model(batch.tokens, batch.valid), batch.label)
     times.append(synchronized_seconds(module.device))
     loss.backward()
     times.append(synchronized_seconds(module.device))
@@ -78,7 +77,7 @@ def make_step(
         total = torch.zeros((), device=module.device)
         for batch in islice(endless, parts):
             with autocast_context(precision, module.device):
-                loss = cross_entropy(module(batch), batch.label)
+                loss = module.loss(module(batch), batch.label)
             (loss / parts).backward()
             total = total + loss.detach() / parts
         optimizer.step()
