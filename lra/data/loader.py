@@ -8,7 +8,7 @@ process would cost more time than it saves on a small machine.
 Letters: B examples, N sequences per example, L positions, E examples of a split, T stored tokens.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -179,12 +179,24 @@ class Collator:
         return padded
 
 
+# What a loader makes of a batch and the places of its examples: in the endless stream of a training, or in the split.
+Change = Callable[[Batch, range], Batch]
+
+
+def unchanged(batch: Batch, _: range) -> Batch:
+    """Return the batch."""
+    return batch
+
+
 class TrainLoader:
     """Iterates over a given number of shuffled training batches; batch k depends on the seed and k alone.
 
     One random permutation of the examples after the other forms an endless stream, and batch k is its k-th piece. The
     loader counts its batches, so that Lightning can save and restore the position (`state_dict`). `batch_size` is over
     all `world_size` processes; this one, of this rank, gets its share of every batch.
+
+    Attributes:
+        change: what is made of each batch.
     """
 
     def __init__(
@@ -200,6 +212,7 @@ class TrainLoader:
         assert batch_size % world_size == 0, f"batch_size={batch_size} over {world_size} processes"
         self.collate, self.batch_size, self.num_batches, self.seed = collate, batch_size, num_batches, seed
         self.rank, self.world_size = rank, world_size
+        self.change: Change = unchanged
         self.position = 0
         self._permutations: dict[int, Tensor] = {}
 
@@ -218,7 +231,7 @@ class TrainLoader:
     def batch(self, k: int) -> Batch:
         """Make this process's share of batch k."""
         places = self.places(k)
-        return self.collate(self._examples(places.start, places.stop))
+        return self.change(self.collate(self._examples(places.start, places.stop)), places)
 
     def places(self, k: int) -> range:
         """Places in the endless stream of this process's share of batch k."""
@@ -261,6 +274,9 @@ class EvalLoader:
 
     With `drop_last` a smaller last batch is left out, as in the released code's test. A process gets the batches rank,
     rank + world_size, …
+
+    Attributes:
+        change: what is made of each batch.
     """
 
     def __init__(
@@ -273,6 +289,7 @@ class EvalLoader:
         world_size: int = 1,
     ):
         self.collate, self.batch_size = collate, batch_size
+        self.change: Change = unchanged
         count = len(collate.split)
         self.num_examples = count - count % batch_size if drop_last else count
         self._starts = range(rank * batch_size, self.num_examples, world_size * batch_size)
@@ -286,5 +303,6 @@ class EvalLoader:
         for start in self._starts:
             end = min(start + self.batch_size, self.num_examples)
             batch = self.collate(torch.arange(start, end, device=self.collate.device))
+            batch = self.change(batch, range(start, end))
             raise_if_stopped()
             yield batch

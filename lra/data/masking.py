@@ -3,7 +3,7 @@
 Letters: B examples, N sequences per example, L positions.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from lra.data.datamodule import StoreDataModule
-from lra.data.loader import EvalLoader, TrainLoader
+from lra.data.loader import Change, EvalLoader, TrainLoader
 from lra.types import Batch
 
 HIDDEN_IN_TRAIN, HIDDEN_IN_DEV = 0x6D61736B, 0x64657673  # tell these draws from others of the same seed
@@ -58,40 +58,21 @@ class Masking:
         return torch.from_numpy(hidden).to(batch.tokens.device, non_blocking=True)
 
 
-class MaskedTrainLoader(TrainLoader):
-    """The training batches of another loader, with positions hidden.
+def hides(masking: Masking, hide: Hide, *seed: int) -> Change:
+    """Make the function that hides positions of a loader's batches, by the seed and the place of each example."""
 
-    What is hidden of the example at place i of the endless stream depends on the seed and i: it is the same however a
-    batch is split over processes and parts.
-    """
+    def change(batch: Batch, places: range) -> Batch:
+        return hide(batch, masking.hidden(batch, [(*seed, place) for place in places]))
 
-    def __init__(self, loader: TrainLoader, masking: Masking, hide: Hide):
-        self.__dict__.update(loader.__dict__)
-        self.masking, self.hide = masking, hide
-
-    def batch(self, k: int) -> Batch:
-        """Make this process's share of batch k."""
-        batch = super().batch(k)
-        seeds = [(self.seed, HIDDEN_IN_TRAIN, place) for place in self.places(k)]
-        return self.hide(batch, self.masking.hidden(batch, seeds))
-
-
-class MaskedEvalLoader(EvalLoader):
-    """The batches of another loader, with positions hidden: of an example always the same, whatever the run's seed."""
-
-    def __init__(self, loader: EvalLoader, masking: Masking, hide: Hide):
-        self.__dict__.update(loader.__dict__)
-        self.masking, self.hide = masking, hide
-
-    def __iter__(self) -> Iterator[Batch]:
-        """Yield the batches in order."""
-        for start, batch in zip(self._starts, super().__iter__(), strict=True):
-            seeds = [(HIDDEN_IN_DEV, number) for number in range(start, start + len(batch.label))]
-            yield self.hide(batch, self.masking.hidden(batch, seeds))
+    return change
 
 
 class MaskedDataModule(StoreDataModule):
     """A LightningDataModule whose training and dev batches have positions hidden.
+
+    What is hidden of the example at place i of the endless stream of the training depends on the seed and i: it is the
+    same however a batch is split over processes and parts. Of an example of dev it is always the same, whatever the
+    run's seed.
 
     Args:
         masking: how much is hidden.
@@ -103,10 +84,14 @@ class MaskedDataModule(StoreDataModule):
         super().__init__(**others)
         self.masking, self.hide = masking, hide
 
-    def train_dataloader(self) -> MaskedTrainLoader:
+    def train_dataloader(self) -> TrainLoader:
         """Make the loader of the training batches, with this process's share of each batch."""
-        return MaskedTrainLoader(super().train_dataloader(), self.masking, self.hide)
+        loader = super().train_dataloader()
+        loader.change = hides(self.masking, self.hide, self.seed, HIDDEN_IN_TRAIN)
+        return loader
 
-    def val_dataloader(self) -> MaskedEvalLoader:
+    def val_dataloader(self) -> EvalLoader:
         """Make the loader of this process's dev batches."""
-        return MaskedEvalLoader(super().val_dataloader(), self.masking, self.hide)
+        loader = super().val_dataloader()
+        loader.change = hides(self.masking, self.hide, HIDDEN_IN_DEV)
+        return loader

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from lra.data.loader import Collator, EvalLoader, TrainLoader
-from lra.data.masking import MaskedEvalLoader, MaskedTrainLoader, Masking
+from lra.data.masking import HIDDEN_IN_DEV, HIDDEN_IN_TRAIN, Masking, hides
 from lra.data.store import Split
 from lra.types import TaskSpec
 
@@ -30,7 +30,8 @@ def hide(batch, hidden):
 
 def train(collate, *, seed=0, rank=0, world_size=1, batch_size=8):
     loader = TrainLoader(collate, batch_size=batch_size, num_batches=6, seed=seed, rank=rank, world_size=world_size)
-    return MaskedTrainLoader(loader, HALF, hide)
+    loader.change = hides(HALF, hide, seed, HIDDEN_IN_TRAIN)
+    return loader
 
 
 @pytest.mark.parametrize("span", [1, 4])
@@ -82,7 +83,8 @@ def test_processes_and_parts_share_what_is_hidden(collate):
 def test_dev_is_hidden_the_same_in_every_run_and_in_batches_of_every_size(collate):
     def all_tokens(batch_size, **share):
         loader = EvalLoader(collate, batch_size=batch_size, **share)
-        return [batch.tokens for batch in MaskedEvalLoader(loader, HALF, hide)]
+        loader.change = hides(HALF, hide, HIDDEN_IN_DEV)
+        return [batch.tokens for batch in loader]
 
     whole = torch.cat(all_tokens(20))
     assert torch.cat(all_tokens(7)).equal(whole)
