@@ -26,7 +26,7 @@ from lra.base.files import NOT_WRITABLE, read_file, replace_text
 from lra.base.paths import runs_dir
 from lra.base.printed_commands import command, override
 from lra.base.text import without_credentials
-from lra.runs.files import FAILED, MARKS_OF_A_RUN, METRICS, RESULT, find_folder, folder_names, run_folders
+from lra.runs.files import FAILED, MARKS_OF_A_RUN, METRICS, PRETRAINING, RESULT, find_folder, folder_names, run_folders
 from lra.runs.record import OtherVersionError, move_aside, read_record, write_record
 from lra.runs.record_words import finished_text
 from lra.settings.run_folder import run_dir
@@ -182,14 +182,7 @@ class Run:
 
         A file that is no table has none: training says what is wrong with it.
         """
-        if not (self.folder / METRICS).is_file():
-            return 0
-        with (self.folder / METRICS).open(encoding="utf-8", errors="replace") as lines:
-            try:
-                steps = [row["step"] for row in csv.DictReader(lines) if (row.get("step") or "").isdecimal()]
-            except csv.Error:
-                return 0
-        return max(map(int, steps), default=0)
+        return _last_step(self.folder / METRICS)
 
     @property
     def state(self) -> str:
@@ -207,7 +200,10 @@ class Run:
         if record is not None:
             return record, finished_text(record)
         names, failure = folder_names(self.folder), self.failure
-        at = f"step {self.last_step:,}" + (f" of {names.steps:,}" if names else "")
+        step = self.last_step
+        at = f"step {step:,}" + (f" of {names.steps:,}" if names else "")
+        if not step and (first := _last_step(self.folder / PRETRAINING / METRICS)):
+            at = f"step {first:,} of its pretraining"
         if self.locked:
             return None, f"running, {at}"
         if failure is not None:
@@ -354,3 +350,15 @@ class Run:
         name = f"{self.folder.name}.replaced-{re.sub('[^0-9]', '', finished_at)[:14]}"
         names = (name if number == 1 else f"{name}-{number}" for number in count(1))
         return next(aside for aside in map(self.folder.with_name, names) if not (aside / RESULT).exists())
+
+
+def _last_step(curves: Path) -> int:
+    """Read the largest step of a table of curves; 0 if there is none."""
+    if not curves.is_file():
+        return 0
+    with curves.open(encoding="utf-8", errors="replace") as lines:
+        try:
+            steps = [row["step"] for row in csv.DictReader(lines) if (row.get("step") or "").isdecimal()]
+        except csv.Error:
+            return 0
+    return max(map(int, steps), default=0)

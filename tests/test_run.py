@@ -55,3 +55,13 @@ def test_a_copy_under_another_name_is_a_run_too(tmp_path):
     copy.folder.mkdir()
     assert copy.state == "begun, step 0"
     assert len(repr(copy).splitlines()) == 3
+
+
+def test_a_run_in_its_pretraining_says_at_which_step_of_it(tmp_path):
+    folder = tmp_path / "default/listops/full/paper-tiny-4steps-a1b9200f/seed0"
+    (folder / "pretraining").mkdir(parents=True)
+    (folder / "pretraining/metrics.csv").write_text("step,dev/loss\n10,2.0\n1200,1.5\n")
+    run = Run(folder)
+    assert run.state == "begun, step 1,200 of its pretraining"
+    (folder / "metrics.csv").write_text("step,dev/loss\n2,2.0\n")
+    assert run.state == "begun, step 2 of 4"

@@ -58,6 +58,7 @@ def build_masked_module(stage: DictConfig) -> ClassifierModule:
         make_schedule=schedule_maker(stage),
         label=f"{stage.task.name}/{method_name(stage)} (pretraining)",
         rate="pretrain.lr",
+        uneven=True,
         **of_values,
     )
 

@@ -25,6 +25,9 @@ from lra.types import UserError
 REMOVABLE = ("recipe.parameter_groups.", "mixer.parameter_groups.", "recipe.optimizer.", "recipe.schedule.")
 ANY_ATTENTION = f"mixer={ATTENTION}"  # its settings are `attention.…`; verbs over many runs put it beside mixers
 NOT_PRETRAINED = "pretrain=none"  # verbs over many runs leave out what such a run has no use for
+IMPOSSIBLE = {  # choices that others have
+    "pretrain=causal": "the encoders see both directions, so they would see what they predict; type pretrain=masked"
+}
 CHANGES = (OverrideType.CHANGE, OverrideType.FORCE_ADD)
 TEXTS = (str, str | None)
 ONE_OF_SEVERAL = "hydra.mode=RUN"  # typed for one run of a sweep, whose overrides were checked together
@@ -161,7 +164,8 @@ def _check_choices(groups: list[Override], names: Mapping[str, list[str]]) -> No
                 if isinstance(name, dict):
                     raise group_of_options(each.key_or_group, name)
                 if str(name) not in known:
-                    hint = not_installed(each.key_or_group, str(name)) or nearest(str(name), known)
+                    hint = IMPOSSIBLE.get(f"{each.key_or_group}={name}")
+                    hint = hint or not_installed(each.key_or_group, str(name)) or nearest(str(name), known)
                     line = f"{with_value(each, name)} is not known; {hint}"
                     raise UserError(line, kind="unknown_choice", key=each.key_or_group, value=name, right=known)
 

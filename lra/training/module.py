@@ -5,6 +5,7 @@ Metrics are added up on the device; only reading them makes the host wait.
 Letters: B examples, C classes.
 """
 
+import math
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -20,7 +21,7 @@ from torch.optim.lr_scheduler import LRScheduler, ReduceLROnPlateau
 from torchmetrics import Metric
 from torchmetrics.classification import MulticlassAccuracy, MulticlassConfusionMatrix
 
-from lra.training.ranks import gather, interleave
+from lra.training.ranks import gather, interleave, mean_over_ranks
 from lra.training.recorded_step import RecordedStep, WaitsForGpuError
 from lra.types import Batch, UserError
 
@@ -57,7 +58,8 @@ class ClassifierModule(pl.LightningModule):
     """LightningModule with loss, accuracy, and a schedule that is stepped every step.
 
     Of a classifier they are cross-entropy and micro-averaged accuracy; a model that predicts something else brings its
-    own `loss`, of outputs and labels, and `accuracy`, in [0, 1], of which more is better.
+    own `loss`, of outputs and labels, and `accuracy`, in [0, 1], of which more is better. Where parts of a batch, and
+    processes, have different numbers of labels (`uneven`), each counts by its number, as in one batch of all.
 
     Training metrics stay on the device until `pop_train_metrics`: on a GPU, a `self.log` at every step would take
     longer than the step of a small model. The model maps tokens `[B, N, L]` and their mask to logits `[B, C]`; errors
@@ -81,10 +83,11 @@ class ClassifierModule(pl.LightningModule):
         records_step: bool = False,
         loss: Callable[[Tensor, Tensor], Tensor] = cross_entropy,
         accuracy: Metric | None = None,
+        uneven: bool = False,
     ):
         super().__init__()
         self.model = model
-        self.label, self.rate, self.records_step, self.loss = label, rate, records_step, loss
+        self.label, self.rate, self.records_step, self.loss, self.uneven = label, rate, records_step, loss, uneven
         self._recorded: RecordedStep | None = None
         self._make_optimizer, self._make_schedule = make_optimizer, make_schedule
         self.train_loss, self.eval_loss = MeanLoss(), MeanLoss()
@@ -95,6 +98,7 @@ class ClassifierModule(pl.LightningModule):
         self.correct: list[Tensor] = []
         self.confusion: list[list[int]] = []
         self._loaded_step = 0
+        self._labels = self._positions = 0  # labels in the parts of a step so far, and positions of a part
         # Kept in checkpoints, so that a resumed run logs the same points. Of several processes the first one's are
         # kept: the first point after resuming weighs its examples alone.
         self.train_loss.persistent(True)
@@ -175,9 +179,25 @@ class ClassifierModule(pl.LightningModule):
         loss, logits = self.passes(batch) if self.records_step and self.reads_late else self.loss_and_logits(batch)
         if not self.reads_late:
             self._check_finite(loss)
-        self.train_loss.update(loss.detach())
+        labels = len(batch.label)
+        self.train_loss.update(loss.detach(), weight=labels if self.uneven else 1)
         self.train_accuracy.update(logits.detach(), batch.label)
-        return loss
+        if not self.uneven:
+            return loss
+        self._labels += labels
+        self._positions = math.prod(batch.tokens.shape[:3])  # of B, N, L: the same for all parts and processes
+        return loss * (labels / self._positions)
+
+    def on_before_optimizer_step(self, optimizer: Optimizer) -> None:
+        """Make gradients of parts that counted by their numbers of labels those of the mean over all of them."""
+        if not self.uneven:
+            return
+        share = torch.tensor(self._labels / self.trainer.accumulate_grad_batches, device=self.device)
+        share = mean_over_ranks(share) / self._positions
+        for weight in self.model.parameters():
+            if weight.grad is not None:
+                weight.grad.div_(share.to(weight.grad.dtype))
+        self._labels = 0
 
     def pop_train_metrics(self) -> dict[str, float]:
         """Return mean loss and accuracy since the last call.

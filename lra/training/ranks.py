@@ -152,6 +152,17 @@ def rank_in_group() -> int:
     return distributed.get_rank() if distributed.is_initialized() else 0
 
 
+def mean_over_ranks(number: torch.Tensor) -> torch.Tensor:
+    """Return the mean of a number over all processes that train together, on its device; all of them call this."""
+    from torch import distributed
+
+    if not distributed.is_initialized():
+        return number
+    total = number.clone()
+    distributed.all_reduce(total)
+    return total / distributed.get_world_size()
+
+
 def interleave(parts: list[list[torch.Tensor]]) -> list[torch.Tensor]:
     """Restore the order of batches when process r of W had the batches r, r + W, r + 2 W …"""
     count = sum(len(part) for part in parts)

@@ -11,6 +11,7 @@ from lra.cli import main
 from lra.settings.compose import load_config
 from lra.settings.hashed_settings import config_hash, hashed_settings
 from lra.training.curves import read_curves
+from tests.conftest import lra_here
 from tests.disturbance import disturbed
 from tests.training.offline_run import offline_runs
 
@@ -56,6 +57,30 @@ def test_with_a_rate_of_nearly_nothing_a_run_is_the_run_from_scratch(words, home
     for name, weight in weights[0].items():
         torch.testing.assert_close(weights[1][name], weight, rtol=1e-4, atol=1e-6, msg=name)
     assert scratch.record.dev_curve == pretrained.record.dev_curve
+
+
+def pretraining_curve(runs, group):
+    (path,) = runs.glob(f"{group}/listops/none/*/seed0/pretraining/metrics.csv")
+    names = ("step", "train/loss", "train/accuracy", "dev/loss", "dev/accuracy")
+    return [[row[name] for name in names if name in row] for row in read_curves(path)]
+
+
+@pytest.mark.slow
+def test_parts_and_processes_count_by_their_numbers_of_masked_positions(data_dir, tmp_path):
+    """So a step is that of the whole batch, whose loss is the mean over all of its masked positions."""
+    more = (*MASKED, "attention=none", "model.dropout=0", "trainer.precision=64-true", "callbacks.log_every_steps=1")
+    more += ("pretrain.lr=0.01", "+trainer.gradient_clip_val=0.1", "trainer.accelerator=cpu")
+    for group, words in {
+        "whole": (),
+        "parts": ("trainer.accumulate_grad_batches=2",),
+        "both": ("trainer.accumulate_grad_batches=2", "trainer.devices=2"),
+    }.items():
+        done = lra_here("train", *WORDS, *more, f"run_group={group}", *words, data=data_dir, runs=tmp_path)
+        assert done.returncode == 0, done.stderr
+    whole = pretraining_curve(tmp_path, "whole")
+    for group in ("parts", "both"):
+        for row, expected in zip(pretraining_curve(tmp_path, group), whole, strict=True):
+            assert row == pytest.approx(expected, rel=1e-6)
 
 
 VALUES = ("task=image", "protocol=s4", "model.width=16", "model.num_layers=1", "attention=none")
