@@ -19,7 +19,7 @@ from lra.runs.published_numbers import REFERENCES
 from lra.runs.schema import Record
 from lra.settings.application import ONE_RUN_FLAGS
 from lra.settings.check import check_config
-from lra.settings.compose import load_config, search_of_sweep
+from lra.settings.compose import load_config, search_of_sweep, sweep_params
 from lra.settings.group_to_read import no_records, typed_text, with_group_found
 from lra.settings.override_values import read_override, split_by_value
 from lra.settings.overrides import check_overrides
@@ -259,7 +259,7 @@ def read_run_set(verb: str, arguments: Sequence[str], *, swept: str = "", second
             overrides.append(f"run_group={group_of_table}_tuned")
         searched = [TUNED, f"search={options.search}", f"budget={options.budget}"]
         overrides = without_drawn(overrides) if options.what == "show" else [*overrides, *searched]
-    if verb == "compare" and not tuned and any(key_of(text) == "pretrain" for text in overrides):
+    if verb == "compare" and not tuned and "pretrain" in {*map(key_of, overrides), *sweep_params(options.sweep)}:
         overrides.append(FROM_SCRATCH)
     sweeps = {options.sweep: overrides}
     if second_sweep is not None:

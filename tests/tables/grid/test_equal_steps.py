@@ -42,3 +42,12 @@ def test_lra_compare_asks_for_them_where_pretrain_is_typed(home):
     assert len(read_run_set("compare", ["plan", *WORDS, "pretrain=masked"]).cells) == 8
     assert len(read_run_set("compare", ["plan", *WORDS[:4]]).cells) == 6
     assert len(read_run_set("table", ["plan", *WORDS, "pretrain=masked"]).cells) == 4
+
+
+def test_the_sweep_of_the_project_has_both_kinds_of_five_seeds(home):
+    run_set = read_run_set("compare", ["show", "sweep=pretraining"])
+    assert described(run_set.cells[:4]) == [
+        *(("full", "1", False, 1200), ("full", "1", True, 600)),
+        *(("nystrom", "1", False, 1200), ("nystrom", "1", True, 600)),
+    ]
+    assert len(run_set.cells) == 5 * 4
