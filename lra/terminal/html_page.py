@@ -46,6 +46,8 @@ GROUP_OF_ONE = re.compile(r"<g>(?P<part><(?:path|use)[^>]*/>|<text[^>]*>[^<]*</t
 CLIPPED_ALIKE = re.compile(r'(?P<start><g clip-path="[^"]*">)<use[^>]*/></g>(?:(?P=start)<use[^>]*/></g>)+')
 STYLE = re.compile(r' style="([^"]*)"')
 GROUP_OF_USES = re.compile(r"<g(?P<attributes>[^>]*)>(?P<uses>(?:<use[^>]*/>){2,})</g>")
+GRID = matplotlib.rcParamsDefault["grid.color"]
+GRID_LINE = re.compile(rf'(<path d="[^"]*") clip-path="[^"]*"(?= style="[^"]*stroke: {GRID})')  # it ends at the axes
 ID = re.compile(r'(?:(?<= id=")|(?<=href="#)|(?<=url\(#))[mp][0-9a-f]{10}\b')  # those of equal parts are equal
 
 
@@ -230,7 +232,7 @@ def compact_svg(text: str) -> str:
     text = PLACES.sub(lambda found: f'{found["name"]}="{_short_place(found["value"])}"', text)
     text = GROUP_OF_ONE.sub(r"\g<part>", BETWEEN_TAGS.sub("><", text))
     text = CLIPPED_ALIKE.sub(lambda run: _one_group(run.group(), run["start"]), text)
-    return GROUP_OF_USES.sub(_style_once, text)
+    return GROUP_OF_USES.sub(_style_once, GRID_LINE.sub(r"\1", text))
 
 
 def _one_group(run: str, start: str) -> str:

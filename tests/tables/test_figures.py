@@ -276,6 +276,9 @@ def test_a_pages_figure_is_a_shorter_text_of_the_same_picture(tmp_path):
         assert short.count(f"<{tag}") == long.count(f"<{tag}")
     assert re.findall(">([^<>]+)</text>", short) == re.findall(">([^<>]+)</text>", long)
     ElementTree.fromstring(short)
+    lines = re.findall(r'<path d="[^"]*"( clip-path="[^"]*")? style="[^"]*stroke: #b0b0b0', short)
+    assert len(lines) > 2
+    assert not any(lines), "a line of the grid ends at the axes"
 
 
 def test_equal_styles_and_ids_stand_once_on_a_page(tmp_path):
