@@ -59,6 +59,8 @@ TINY = "size=tiny recipe.steps=2 recipe.eval_every=2 trainer.threads=1"
 ADDED = (
     (r"^lra train '?\+logger\.wandb", "logger=wandb"),
     (r"^lra (train|table|sweep|compare|tune) (?!--cfg|.*jsonl)|^lra (train|table|compare|tune)$", f"{TINY} logger=csv"),
+    (r"pretrain=masked|sweep=pretraining", "pretrain.steps=2 pretrain.eval_every=1"),
+    (r"sweep=pretraining", "task=listops attention=none"),
     (r"^lra (table|compare) (plan|run) sweep=probes", "task=recall attention=linear seed=0 budget=1"),
     (r"^lra table show sweep=probes", "task=recall attention=linear seed=0"),
     (r"^lra tune(?! show)", "task=listops attention=nystrom budget=1"),
