@@ -36,7 +36,20 @@ if TYPE_CHECKING:
 RECORD_SECTIONS = ("outcome", "cost", "approximation")  # of the record, whose numbers are logged
 
 
-class CurveLogger(Logger):
+class OfCurves(Logger):
+    """A logger of curves alone: it has no version, and the configuration is elsewhere."""
+
+    @property
+    def version(self) -> str:
+        """Empty: a run has one file, and one W&B run."""
+        return ""
+
+    @rank_zero_only
+    def log_hyperparams(self, *args: object, **kwargs: object) -> None:
+        """Do nothing: the run's folder has the configuration, and its W&B run too."""
+
+
+class CurveLogger(OfCurves):
     """Appends one row per logged point to `metrics.csv`.
 
     Lightning's CSVLogger deletes the rows of an earlier process of the same run. This logger keeps them up to
@@ -71,15 +84,6 @@ class CurveLogger(Logger):
     def save_dir(self) -> str:
         """The run's folder, below which a callback such as ModelCheckpoint writes its files."""
         return str(self.path.parent)
-
-    @property
-    def version(self) -> str:
-        """Empty: a run has one file, without versions."""
-        return ""
-
-    @rank_zero_only
-    def log_hyperparams(self, *args: object, **kwargs: object) -> None:
-        """Do nothing: the run's folder has the configuration."""
 
     @rank_zero_only
     def log_metrics(self, metrics: dict[str, float], step: int | None = None) -> None:
@@ -142,7 +146,7 @@ def send_curves(logger: Logger, curves: list[dict[str, float]]) -> None:
         logger.log_metrics({name: value for name, value in row.items() if name != "step"}, int(row["step"]))
 
 
-class CurvesOfStage(Logger):
+class CurvesOfStage(OfCurves):
     """Sends the curves of a run's first stage to its W&B run, their names after the stage's: `pretraining/dev/loss`."""
 
     def __init__(self, of_run: CurvesInWandb, stage: str):
@@ -153,15 +157,6 @@ class CurvesOfStage(Logger):
     def name(self) -> str:
         """The logger's name for Lightning."""
         return self.stage
-
-    @property
-    def version(self) -> str:
-        """Empty: the run's own logger has one."""
-        return ""
-
-    @rank_zero_only
-    def log_hyperparams(self, *args: object, **kwargs: object) -> None:
-        """Do nothing: the run's own logger has the configuration."""
 
     @rank_zero_only
     def log_metrics(self, metrics: Mapping[str, float], step: int | None = None) -> None:
