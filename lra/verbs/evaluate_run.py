@@ -1,8 +1,11 @@
 """The test of a trained run that `lra evaluate` prints."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import torch
 from omegaconf import DictConfig, OmegaConf
@@ -21,8 +24,10 @@ from lra.training.compiled import compile_model
 from lra.training.correct_examples import correct_examples
 from lra.training.loop_settings import TrainerAdditions
 from lra.types import UserError
-from lra.verbs.evaluate_pretraining import PretrainingEvaluation, evaluate_pretraining
 from lra.verbs.train_summary import Prediction, predict_examples, print_predictions
+
+if TYPE_CHECKING:
+    from lra.verbs.evaluate_pretraining import PretrainingEvaluation
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,7 +97,6 @@ def evaluate_run(cfg: DictConfig, trainer: Mapping[str, object]) -> Evaluation:
     if trainer:
         trained.trainer.update(trainer)
         check_config(trained, None)
-    trains_first = is_pretrained(trained) and taken_from(trained) is None
     correct = _correct(trained, run)
     record = run.record
     return Evaluation(
@@ -101,8 +105,17 @@ def evaluate_run(cfg: DictConfig, trainer: Mapping[str, object]) -> Evaluation:
         examples=len(correct),
         recorded=None if record is None else record.test_accuracy,
         predictions=predict_examples(trained, run, cfg.predictions),
-        pretraining=evaluate_pretraining(trained, run) if trains_first else None,
+        pretraining=_pretraining(trained, run),
     )
+
+
+def _pretraining(trained: DictConfig, run: Run) -> PretrainingEvaluation | None:
+    """Test the pretraining of a run that has one of its own."""
+    if not is_pretrained(trained) or taken_from(trained) is not None:
+        return None
+    from lra.verbs.evaluate_pretraining import evaluate_pretraining  # its data module imports Lightning
+
+    return evaluate_pretraining(trained, run)
 
 
 def _correct(trained: DictConfig, run: Run) -> Tensor:
