@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from lra.base.protocol import Inputs, Norm, Positions
 from lra.model.layers import BatchNorm, make_dropout, normalise
-from lra.model.mixer import SequenceMixer
+from lra.model.mixer import MixerDims, SequenceMixer
 
 ACTIVATIONS: dict[str, Callable[[], nn.Module]] = {
     "gelu": nn.GELU,
@@ -35,7 +35,7 @@ class EncoderForm:
         inner_dropout: whether the feed-forward networks also drop after their activation.
         first_position: row of the position table that the first token of a sequence gets; those before are not used.
         token_types: rows of a table whose row for a token's type is added to its embedding; 0: no table.
-        norm_kind, embedding_dropout, inputs, positions, token_std, tied_dropout: as the `norm` and the others of
+        norm_kind, embedding_dropout, inputs, positions, token_std: as the `norm` and the others of
             `lra.model.classifier.SequenceClassifier`.
     """
 
@@ -51,7 +51,6 @@ class EncoderForm:
     inputs: Inputs
     positions: Positions
     token_std: float
-    tied_dropout: bool
 
     def make_norm(self, width: int) -> nn.LayerNorm | BatchNorm:
         """Make a norm of this kind."""
@@ -73,40 +72,38 @@ PRE_NORM = EncoderForm(
     inputs="tokens",
     positions="learned",
     token_std=0.02,
-    tied_dropout=False,
 )
 
 
 class FeedForward(nn.Sequential):
     """Linear, activation, Linear, with dropout after the activation and at the end."""
 
-    def __init__(self, *, width: int, hidden: int, dropout: float, form: EncoderForm):
+    def __init__(self, dims: MixerDims, *, hidden: int, form: EncoderForm):
         super().__init__(
-            nn.Linear(width, hidden),
+            nn.Linear(dims.width, hidden),
             ACTIVATIONS[form.activation](),
-            nn.Dropout(dropout if form.inner_dropout else 0.0),
-            nn.Linear(hidden, width),
-            make_dropout(dropout, tied=form.tied_dropout),
+            nn.Dropout(dims.dropout if form.inner_dropout else 0.0),
+            nn.Linear(hidden, dims.width),
+            make_dropout(dims.dropout, tied=dims.tied_dropout),
         )
 
 
 class EncoderBlock(nn.Module):
     """`x + dropout(mixer(norm(x)))`, then `x + feed_forward(norm(x))`; or, see `form`, with the norm after each sum.
 
-    `feed_forward` is the hidden width of the feed-forward network, 0 for none; `dropout` is a rate in [0, 1).
+    Width and dropout are those of the mixer's dimensions; `feed_forward` is the hidden width of the feed-forward
+    network, 0 for none.
     """
 
-    def __init__(self, mixer: SequenceMixer, *, feed_forward: int, dropout: float, form: EncoderForm):
+    def __init__(self, mixer: SequenceMixer, *, feed_forward: int, form: EncoderForm):
         super().__init__()
-        width = mixer.dims.width
+        dims = mixer.dims
         self.post_norm = form.norm == "post"
-        self.mixer_norm = form.make_norm(width)
+        self.mixer_norm = form.make_norm(dims.width)
         self.mixer = mixer
-        self.dropout = make_dropout(dropout, tied=form.tied_dropout)
-        self.feed_forward_norm = form.make_norm(width) if feed_forward else None
-        self.feed_forward = (
-            FeedForward(width=width, hidden=feed_forward, dropout=dropout, form=form) if feed_forward else None
-        )
+        self.dropout = make_dropout(dims.dropout, tied=dims.tied_dropout)
+        self.feed_forward_norm = form.make_norm(dims.width) if feed_forward else None
+        self.feed_forward = FeedForward(dims, hidden=feed_forward, form=form) if feed_forward else None
 
     def forward(self, x_BLD: Tensor, valid_BL: Tensor | None) -> Tensor:
         """Transform `[B, L, D]`; `valid_BL` as in the mixer's contract."""

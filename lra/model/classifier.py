@@ -46,14 +46,15 @@ class TokenPositionEmbedding(nn.Module):
     a linear layer embeds; `form` may leave the positions out.
     """
 
-    def __init__(self, *, vocab_size: int, seq_len: int, width: int, dropout: float, form: EncoderForm):
+    def __init__(self, dims: MixerDims, *, vocab_size: int, form: EncoderForm):
         super().__init__()
+        width, rows = dims.width, form.first_position + dims.max_seq_len
         self.first = form.first_position
         self.token = nn.Linear(1, width) if form.inputs == "values" else nn.Embedding(vocab_size, width)
-        self.position = nn.Parameter(torch.empty(self.first + seq_len, width)) if form.positions == "learned" else None
+        self.position = nn.Parameter(torch.empty(rows, width)) if form.positions == "learned" else None
         self.token_type = nn.Embedding(form.token_types, width) if form.token_types else None
         self.norm = form.make_norm(width) if form.embedding_norm else None
-        self.dropout = nn.Dropout(dropout if form.embedding_dropout else 0.0)
+        self.dropout = nn.Dropout(dims.dropout if form.embedding_dropout else 0.0)
         if isinstance(self.token, nn.Embedding):
             nn.init.normal_(self.token.weight, std=form.token_std)
         types = None if self.token_type is None else self.token_type.weight
@@ -62,7 +63,7 @@ class TokenPositionEmbedding(nn.Module):
                 nn.init.normal_(table, std=POSITION_STD)
 
     def forward(self, tokens_BL: Tensor, valid_BL: Tensor | None = None, types_BL: Tensor | None = None) -> Tensor:
-        """Embed token ids or values `[B, L]`, L at most `seq_len`, to `[B, L, D]`; values of channels are `[B, L, C]`.
+        """Embed ids or values `[B, L]`, L at most `max_seq_len`, to `[B, L, D]`; values of channels are `[B, L, C]`.
 
         `valid_BL` is for a batch norm; without `types_BL` every type is 0.
         """
@@ -149,46 +150,30 @@ class Encoder(nn.Module):
     def __init__(
         self,
         make_mixers: MakeMixers,
+        dims: MixerDims,
         *,
         vocab_size: int,
-        seq_len: int,
         num_layers: int,
-        width: int,
-        num_heads: int,
-        head_dim: int,
         feed_forward: int,
-        dropout: float,
         tied_layers: bool,
-        attention_dtype: AttentionDtype,
         form: EncoderForm,
     ):
         super().__init__()
-        dims = MixerDims(
-            width=width,
-            num_heads=num_heads,
-            head_dim=head_dim,
-            max_seq_len=seq_len,
-            dropout=dropout,
-            tied_dropout=form.tied_dropout,
-            rotary=form.positions == "rotary",
-            attention_dtype=attention_dtype,
-        )
-        self.embedding = TokenPositionEmbedding(
-            vocab_size=vocab_size, seq_len=seq_len, width=width, dropout=dropout, form=form
-        )
+        self.embedding = TokenPositionEmbedding(dims, vocab_size=vocab_size, form=form)
         blocks = [
-            EncoderBlock(mixer, feed_forward=feed_forward, dropout=dropout, form=form)
+            EncoderBlock(mixer, feed_forward=feed_forward, form=form)
             for mixer in make_mixers(dims, 1 if tied_layers else num_layers)
         ]
-        for_queries = {"positions=rotary": dims.rotary, "attention_dtype=autocast": attention_dtype == "autocast"}
+        for_queries = {"positions=rotary": dims.rotary, "attention_dtype=autocast": dims.attention_dtype == "autocast"}
         for option in [option for option, chosen in for_queries.items() if chosen]:
             if not all(isinstance(block.mixer, SelfAttention) for block in blocks):
                 line = f"model.{option} has no effect on a mixer without queries; leave it out"
                 raise UserError(line, kind="no_effect", key=f"model.{option.partition('=')[0]}")
         self.blocks = nn.ModuleList(blocks * num_layers if tied_layers else blocks)
-        self.norm = form.make_norm(width) if form.norm == "pre" else nn.Identity()
-        self.dropout = dropout
-        self.packable = form == PRE_NORM and feed_forward > 0 and not any(block.mixer.reads_padding for block in blocks)
+        self.norm = form.make_norm(dims.width) if form.norm == "pre" else nn.Identity()
+        self.dropout = dims.dropout
+        usual = form == PRE_NORM and not dims.tied_dropout and feed_forward > 0
+        self.packable = usual and not any(block.mixer.reads_padding for block in blocks)
         self.batch_wide = any(block.mixer.batch_wide for block in blocks)
 
     def forward(self, tokens_BL: Tensor, valid_BL: Tensor | None, types_BL: Tensor | None = None) -> Tensor:
@@ -309,16 +294,20 @@ class SequenceClassifier(nn.Module):
         rows = vocab_size or spec.vocab_size
         self.encoder = Encoder(
             make_mixers,
+            MixerDims(
+                width=width,
+                num_heads=num_heads,
+                head_dim=head_dim,
+                max_seq_len=spec.seq_len,
+                dropout=dropout,
+                tied_dropout=tied_dropout,
+                rotary=positions == "rotary",
+                attention_dtype=attention_dtype,
+            ),
             vocab_size=rows,
-            seq_len=spec.seq_len,
             num_layers=num_layers,
-            width=width,
-            num_heads=num_heads,
-            head_dim=head_dim,
             feed_forward=feed_forward,
-            dropout=dropout,
             tied_layers=tied_layers,
-            attention_dtype=attention_dtype,
             form=replace(
                 PRE_NORM,
                 norm="pre" if norm_place == "before" else "post",
@@ -327,7 +316,6 @@ class SequenceClassifier(nn.Module):
                 positions=positions,
                 token_std=token_std,
                 embedding_dropout=embedding_dropout,
-                tied_dropout=tied_dropout,
             ),
         )
         self.pooling = make_pooling(pooling, vocab_size=rows)

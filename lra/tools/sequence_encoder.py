@@ -190,7 +190,7 @@ class SequenceEncoder(nn.Module):
                 ' settings without that, for example: lra.compose("attention=performer", "protocol=clean")'
             )
         self.blocks = nn.ModuleList(
-            EncoderBlock(mixer, feed_forward=2 * hidden_size, dropout=dropout, form=PRE_NORM) for mixer in mixers
+            EncoderBlock(mixer, feed_forward=2 * hidden_size, form=PRE_NORM) for mixer in mixers
         )
         self.norm = nn.LayerNorm(hidden_size)
         self.pooling = VECTOR_OF[pooling]()

@@ -124,7 +124,7 @@ def test_the_length_of_the_padding_matters_through_the_look_back_alone():
 def test_unused_biases_change_nothing_and_get_zeros_as_gradient(form, biases):
     made = backend("reformer", "clean", 40, biases=biases)
     dims = MixerDims(width=16, num_heads=HEADS, head_dim=DIMS, max_seq_len=40, dropout=0.0)
-    block = EncoderBlock(SelfAttention(dims, made), feed_forward=8, dropout=0.0, form=PRE_NORM).double().eval()
+    block = EncoderBlock(SelfAttention(dims, made), feed_forward=8, form=PRE_NORM).double().eval()
     x = torch.randn(2, 40, 16, dtype=torch.float64)
     packing = Packing(None, batch=2, length=40)
 

@@ -21,6 +21,7 @@ from lra.attention.base import options_of
 from lra.attention.nystrom import NystromAttention
 from lra.model.block import ACTIVATIONS, PRE_NORM
 from lra.model.classifier import Encoder
+from lra.model.mixer import MixerDims
 from lra.model.self_attention import attention_layers
 from lra.tools.interop.files import first_misfit
 from lra.tools.interop.nystromformer import (
@@ -115,16 +116,17 @@ def build_text_model(config: TheirConfig, architecture: str) -> TextModel:
     backend = partial(NystromAttention, **options)
     encoder = Encoder(
         partial(attention_layers, make_backend=backend),
+        MixerDims(
+            width=width,
+            num_heads=config["num_attention_heads"],
+            head_dim=width // config["num_attention_heads"],
+            max_seq_len=longest,
+            dropout=dropout,
+        ),
         vocab_size=config["vocab_size"],
-        seq_len=longest,
         num_layers=config["num_hidden_layers"],
-        width=width,
-        num_heads=config["num_attention_heads"],
-        head_dim=width // config["num_attention_heads"],
         feed_forward=config["intermediate_size"],
-        dropout=dropout,
         tied_layers=False,
-        attention_dtype="float32",
         form=replace(
             PRE_NORM,
             norm="post",
