@@ -22,7 +22,6 @@ from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
     Progress,
-    TaskID,
     TextColumn,
     TimeElapsedColumn,
     TimeRemainingColumn,
@@ -39,7 +38,7 @@ from lra.data.manifest import MANIFEST, read_manifest
 from lra.data.prepare_again import size_of_store
 from lra.data.same_request import SOURCE_KEYWORDS, check_request
 from lra.data.source_content import content_of
-from lra.data.writer import Example, store_lock, write_store
+from lra.data.writer import Example, StoreForm, store_lock, write_store
 from lra.types import TaskSpec, UserError
 
 if TYPE_CHECKING:  # it needs TFDS
@@ -89,7 +88,7 @@ def prepare(
             return dict(manifest)
         started = time.monotonic()
         with progress(console) as bar, unfinished_dataset(folder) as unfinished:
-            task = bar.add_task(f"{spec.name} size={size_of_store(folder)}: read the source", total=None)
+            shown = Shown(bar, f"{spec.name} size={size_of_store(folder)}")
             request = Request(
                 spec=spec,
                 settings=settings,
@@ -98,45 +97,63 @@ def prepare(
                 verify=verify,
                 folders=source_dirs(),
                 scratch=unfinished,
-                tick=lambda done, total: bar.update(task, completed=done, total=total),
+                tick=shown.tick,
             )
-            return _make(request, open_source(request), folder, bar, task, command=command, started=started)
+            return _make(request, open_source(request), folder, shown, command=command, started=started)
+
+
+class Shown:
+    """The line of a preparation in the progress bar: what is done now, and how far."""
+
+    def __init__(self, bar: Progress, name: str):
+        self.bar, self.name = bar, name
+        self.task = bar.add_task(f"{name}: read the source", total=None)
+
+    def tick(self, done: int, total: int | None) -> None:
+        """Show an amount, and the total one; None: unknown."""
+        self.bar.update(self.task, completed=done, total=total)
+
+    def begin(self, what: str, total: int) -> None:
+        """Show what is done now, of which nothing is done yet."""
+        self.bar.update(self.task, description=f"{self.name}: {what}", completed=0, total=total)
+
+    def advance(self, amount: int = 1) -> None:
+        """Show some more."""
+        self.bar.advance(self.task, amount)
 
 
 def _make(
-    request: Request, opened: Source, folder: Path, bar: Progress, task: TaskID, *, command: str, started: float
+    request: Request, opened: Source, folder: Path, shown: Shown, *, command: str, started: float
 ) -> dict[str, Any]:
     """Write the TFDS dataset of a source, and pack it into the store."""
-    name = f"{request.task} size={request.size}"
     with quiet_tfds():
         builder = opened.make_builder(str(request.scratch))
-    builder.tick = lambda: bar.advance(task)
+    builder.tick = shown.advance
     info = builder.info
     about = {"name": f"lra_{request.task}_{request.size}", "description": info.description, "url": info.homepage}
     about |= {"citeAs": info.citation, **described(request.task)}
     rows = sum(opened.counts.values())
-    bar.update(task, description=f"{name}: write the TFDS dataset", completed=0, total=rows)
+    shown.begin("write the TFDS dataset", rows)
     with quiet_tfds():
         builder.download_and_prepare()
     total = sum(builder.info.splits[TFDS_SPLITS[split]].num_examples for split in opened.counts)
-    bar.update(task, description=f"{name}: pack", completed=0, total=total)
+    shown.begin("pack", total)
     row_bytes = request.settings["max_length"] * request.spec.num_sequences * np.dtype(opened.dtype).itemsize
     together = min(max(READ_BYTES // row_bytes, 1), READ_ROWS)
     splits: dict[str, Iterable[Example]] = {
-        split: _examples(builder, split, opened, bar, task, together) for split in opened.counts
+        split: _examples(builder, split, opened, shown, together) for split in opened.counts
     }
     if request.task in FORMS:
         splits["train"] = _of_all_classes(splits["train"], request, opened.label_words)
     path = Path(str(opened.facts.get("path")))
     if request.task not in FORMS and path.is_dir():  # a folder of the user's own
         opened.facts["content"] = content_of(path, OWN_FOLDER)
+    longest = request.settings["max_length"]
+    form = StoreForm(spec=request.spec, dtype=opened.dtype, max_length=longest, first_id=opened.first_id)
     manifest = write_store(
         folder,
-        request.spec,
+        form,
         splits,
-        dtype=opened.dtype,
-        max_length=request.settings["max_length"],
-        first_id=opened.first_id,
         facts={
             "origin": opened.origin(),
             "asked": _asked(request),
@@ -148,7 +165,6 @@ def _make(
         started=started,
         finish=lambda unfinished, manifest: write_card(unfinished, manifest, about),
     )
-    bar.remove_task(task)
     return manifest
 
 
@@ -160,15 +176,13 @@ def _asked(request: Request) -> dict[str, object]:
     return asked
 
 
-def _examples(
-    builder: RowsBuilder, split: str, source: Source, bar: Progress, task: TaskID, together: int
-) -> Iterator[Example]:
+def _examples(builder: RowsBuilder, split: str, source: Source, shown: Shown, together: int) -> Iterator[Example]:
     """Yield the examples of a split; `together` rows of the TFDS dataset are in memory."""
     records = builder.as_data_source(TFDS_SPLITS[split])
     for start in range(0, len(records), together):
         chunk = records.__getitems__(range(start, min(start + together, len(records))))
         yield from map(source.encode, chunk)
-        bar.advance(task, len(chunk))
+        shown.advance(len(chunk))
 
 
 def _of_all_classes(examples: Iterable[Example], request: Request, words: tuple[str, ...] | None) -> Iterator[Example]:

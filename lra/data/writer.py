@@ -7,7 +7,7 @@ from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -22,6 +22,23 @@ from lra.types import TaskSpec, UserError
 Sequence = np.ndarray | int  # the numbers to store, or the number of a sequence that was written before
 Example = tuple[list[Sequence], int]  # the N sequences, and the label
 QUANTILES = (0, 0.25, 0.5, 0.75, 0.95, 1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class StoreForm:
+    """What a store holds, and how its numbers are kept.
+
+    Attributes:
+        spec: facts about the task.
+        dtype: type of the stored numbers, uint8 or uint16.
+        max_length: longer sequences are cut to this length, and counted.
+        first_id: number to add to a stored number to get the token id.
+    """
+
+    spec: TaskSpec
+    dtype: type
+    max_length: int
+    first_id: int
 
 
 @contextmanager
@@ -39,12 +56,9 @@ def store_lock(folder: Path, *, wait: bool = True) -> Iterator[None]:
 
 def write_store(
     folder: Path,
-    spec: TaskSpec,
+    form: StoreForm,
     splits: dict[str, Iterable[Example]],
     *,
-    dtype: type,
-    max_length: int,
-    first_id: int,
     facts: Mapping[str, object],
     started: float,
     finish: Callable[[Path, dict[str, Any]], None] = lambda folder, manifest: None,
@@ -53,9 +67,6 @@ def write_store(
 
     Args:
         splits: train, test and, if the dataset has one, dev; each is read once, in order.
-        dtype: type of the stored numbers, uint8 or uint16.
-        max_length: longer sequences are cut to this length, and counted.
-        first_id: number to add to a stored number to get the token id.
         facts: further entries of the manifest, such as origin and builder. They are read after the last example.
         started: `time.monotonic()` when the work began, for the manifest's `seconds`.
         finish: called with the folder and the manifest before the store takes its place, to add files.
@@ -68,16 +79,14 @@ def write_store(
     """
     with making_folder(folder, replace=True) as unfinished:
         with (unfinished / "tokens.raw").open("wb") as file:
-            tokens = _TokenWriter(file, dtype, max_length)
-            described = {
-                name: _write_split(unfinished, name, spec, examples, tokens) for name, examples in splits.items()
-            }
+            tokens = _TokenWriter(file, form)
+            described = {name: _write_split(unfinished, name, examples, tokens) for name, examples in splits.items()}
         _save_tokens(unfinished, tokens)
         manifest: dict[str, Any] = {
             "format_version": FORMAT_VERSION,
-            "spec": asdict(spec),
-            "first_id": first_id,
-            "max_length": max_length,
+            "spec": asdict(form.spec),
+            "first_id": form.first_id,
+            "max_length": form.max_length,
             "splits": described,
             "arrays": {path.stem: _describe(path) for path in sorted(unfinished.glob("*.npy"))},
             **facts,
@@ -91,8 +100,8 @@ def write_store(
 class _TokenWriter:
     """Writes sequences to a file, and counts them."""
 
-    def __init__(self, file: BinaryIO, dtype: type, max_length: int):
-        self.file, self.dtype, self.max_length = file, dtype, max_length
+    def __init__(self, file: BinaryIO, form: StoreForm):
+        self.file, self.form = file, form
         self.lengths = array("q")
         self.cut = 0
 
@@ -101,19 +110,17 @@ class _TokenWriter:
         if isinstance(sequence, int):
             assert 0 <= sequence < len(self.lengths), f"sequence {sequence} of {len(self.lengths)}"
             return sequence
-        self.cut += len(sequence) > self.max_length
-        kept: np.ndarray = np.ascontiguousarray(sequence[: self.max_length], self.dtype)
+        self.cut += len(sequence) > self.form.max_length
+        kept: np.ndarray = np.ascontiguousarray(sequence[: self.form.max_length], self.form.dtype)
         self.file.write(kept.data)
         self.lengths.append(len(kept))
         return len(self.lengths) - 1
 
 
-def _write_split(
-    folder: Path, name: str, spec: TaskSpec, examples: Iterable[Example], tokens: _TokenWriter
-) -> dict[str, object]:
+def _write_split(folder: Path, name: str, examples: Iterable[Example], tokens: _TokenWriter) -> dict[str, object]:
     """Write the arrays of one split, and return its entry in the manifest."""
     numbers, labels = array("i"), array("B")
-    cut = tokens.cut
+    spec, cut = tokens.form.spec, tokens.cut
     for sequences, label in examples:
         if len(sequences) != spec.num_sequences or not 0 <= label < spec.num_classes:
             raise UserError(
@@ -140,7 +147,7 @@ def _write_split(
 def _save_tokens(folder: Path, tokens: _TokenWriter) -> None:
     raw, count = folder / "tokens.raw", sum(tokens.lengths)
     # Written, not mapped into memory: on a full disk a mapped page would end the process without an error.
-    header = {"descr": np.dtype(tokens.dtype).str, "fortran_order": False, "shape": (count,)}
+    header = {"descr": np.dtype(tokens.form.dtype).str, "fortran_order": False, "shape": (count,)}
     with array_path(folder, "tokens").open("wb") as file, raw.open("rb") as content:
         np.lib.format.write_array_header_1_0(file, header)
         shutil.copyfileobj(content, file)

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
 
 if TYPE_CHECKING:  # slow, and a test of a run does without
     from pytorch_lightning.callbacks import Callback
@@ -45,9 +48,11 @@ class TrainerAdditions:
         callbacks: callbacks of the user's own; one may end the run early.
         profiler: the name of a Lightning profiler; None: none.
         arguments: arguments of the Trainer that are the user's, see `lra.settings.added_keys`.
+        console: shows progress, unless a callback shows it or the Trainer's `enable_progress_bar` is false.
     """
 
     loggers: list[Logger] = field(default_factory=list)
     callbacks: Sequence[Callback] = ()
     profiler: str | None = None
     arguments: Mapping[str, Any] = field(default_factory=dict)
+    console: Console = field(default_factory=partial(Console, quiet=True))

@@ -66,12 +66,8 @@ def fit(
     machine: Machine,
     loop: LoopSettings,
     added: TrainerAdditions,
-    *,
-    console: Console,
 ) -> bool:
     """Train a run to its last step, from the last checkpoint in `folder` if there is one.
-
-    `console` shows progress, unless a callback shows it or the Trainer's `enable_progress_bar` is false.
 
     Returns:
         Whether the run has reached `loop.steps`, or a callback has ended it early.
@@ -92,7 +88,7 @@ def fit(
     shown = arguments.pop("enable_progress_bar", True)
     if any(isinstance(callback, ProgressBar) for callback in added.callbacks):
         arguments["enable_progress_bar"], shown = True, False  # theirs in the place of ours
-    progress = console if shown else Console(quiet=True)
+    progress = added.console if shown else Console(quiet=True)
     trainer = make_trainer(
         machine,
         arguments,
@@ -105,7 +101,7 @@ def fit(
         callbacks=[
             telemetry,
             RunProgress(telemetry, console=progress, steps=loop.steps, eval_every=loop.eval_every),
-            MachineLoad(console),
+            MachineLoad(added.console),
             *added.callbacks,
             resume,
         ],

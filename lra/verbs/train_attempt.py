@@ -205,7 +205,6 @@ def _fit_and_test(
                 checkpoint_every_seconds=cfg.callbacks.checkpoint_every_seconds,
             ),
             added,
-            console=console,
         )
         if not complete:
             leave_process_group()
@@ -256,7 +255,9 @@ def _trainer_additions(attempt: Attempt, references: list[Record]) -> TrainerAdd
     if attempt.is_first_rank:
         curves = _curve_logger(run, resume_step, console)
         loggers = machine_and_loggers.build_loggers(cfg, run.folder, curves)
-    return TrainerAdditions(loggers=loggers, callbacks=callbacks, profiler=cfg.debug.profiler, arguments=arguments)
+    return TrainerAdditions(
+        loggers=loggers, callbacks=callbacks, profiler=cfg.debug.profiler, arguments=arguments, console=console
+    )
 
 
 def _references(cfg: DictConfig, data_sha256: dict[str, str]) -> list[Record]:

@@ -73,8 +73,9 @@ def pretrain(cfg: DictConfig, run: Run, console: Console, *, is_first_rank: bool
                     log_every_steps=cfg.callbacks.log_every_steps,
                     checkpoint_every_seconds=cfg.callbacks.checkpoint_every_seconds,
                 ),
-                TrainerAdditions(loggers=loggers, arguments=machine_and_loggers.build_trainer_arguments(stage)),
-                console=console,
+                TrainerAdditions(
+                    loggers=loggers, arguments=machine_and_loggers.build_trainer_arguments(stage), console=console
+                ),
             )
         failed = False
     finally:

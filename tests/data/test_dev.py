@@ -5,14 +5,13 @@ import pytest
 
 from lra.data.datamodule import StoreDataModule
 from lra.data.store import open_store, stratified, with_dev
-from lra.data.writer import write_store
+from lra.data.writer import StoreForm, write_store
 from lra.settings.compose import load_config
 from lra.types import TaskSpec, UserError
 from tests.data.test_store import FACTS
 
-HOW = {"max_length": 8, "first_id": 0, "started": 0.0}
-
 SPEC = TaskSpec(name="text", vocab_size=512, seq_len=8, num_sequences=1, num_classes=2)
+FORM = StoreForm(spec=SPEC, dtype=np.uint16, max_length=8, first_id=0)
 
 
 def examples(count: int):
@@ -24,7 +23,7 @@ def examples(count: int):
 def store(tmp_path):
     """A store like Text's: no dev split, a quarter of the labels 0."""
     folder = tmp_path / "text" / "tiny"
-    write_store(folder, SPEC, {"train": examples(200), "test": examples(42)}, facts=FACTS, dtype=np.uint16, **HOW)
+    write_store(folder, FORM, {"train": examples(200), "test": examples(42)}, facts=FACTS, started=0.0)
     return folder
 
 
@@ -65,7 +64,7 @@ def datamodule(store, **changes):
 
 def test_splits_that_would_be_empty_are_refused(tmp_path, store):
     few = tmp_path / "few"
-    write_store(few, SPEC, {"train": examples(6), "test": examples(3)}, facts=FACTS, dtype=np.uint16, **HOW)
+    write_store(few, FORM, {"train": examples(6), "test": examples(3)}, facts=FACTS, started=0.0)
     with pytest.raises(UserError, match=r"a tenth of each label's examples, which is none of 6;.*task.dev_split=test"):
         datamodule(few, dev_split="held_out")
     with pytest.raises(UserError, match=r"leaves none of 3 test examples with batches of 4"):

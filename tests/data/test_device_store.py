@@ -16,7 +16,7 @@ from lra.data import loader
 from lra.data.datamodule import StoreDataModule
 from lra.data.loader import Collator, EvalLoader, TrainLoader, device_collators
 from lra.data.store import Split, open_store
-from lra.data.writer import write_store
+from lra.data.writer import StoreForm, write_store
 from lra.settings.compose import load_config
 from lra.settings.run_folder import store_dir
 from lra.types import UserError
@@ -38,8 +38,8 @@ def examples(spec, longest: int, *, same: bool, dtype):
 
 def make_store(folder, spec, *, first_id: int, longest: int, same: bool = False, dtype=np.uint8):
     splits = {name: examples(spec, longest, same=same, dtype=dtype) for name in ("train", "dev", "test")}
-    of_store = {"dtype": dtype, "max_length": longest, "first_id": first_id, "facts": FACTS}
-    write_store(folder, spec, splits, **of_store, started=0.0)
+    form = StoreForm(spec=spec, dtype=dtype, max_length=longest, first_id=first_id)
+    write_store(folder, form, splits, facts=FACTS, started=0.0)
 
 
 def data_of(task: str, tmp_path, *words: str) -> StoreDataModule:

@@ -5,7 +5,7 @@ import pytest
 
 from lra import from_config
 from lra.data import listops
-from lra.data.writer import write_store
+from lra.data.writer import StoreForm, write_store
 from lra.runs.published_numbers import published_accuracy_for
 from lra.settings.compose import load_config
 from lra.settings.hashed_settings import config_hash, hashed_settings
@@ -34,8 +34,8 @@ def data(tmp_path, monkeypatch):
         examples = [([listops.encode(text)], number) for number, text in enumerate(EXPRESSIONS)]
         splits = {"train": 3 * examples, "dev": examples[::-1], "test": examples}
         if not store_dir(cfg).exists():
-            kinds = {"dtype": np.uint8, "max_length": 2000, "first_id": 0, "facts": FACTS, "started": 0.0}
-            write_store(store_dir(cfg), from_config.build_spec(cfg), splits, **kinds)
+            form = StoreForm(spec=from_config.build_spec(cfg), dtype=np.uint8, max_length=2000, first_id=0)
+            write_store(store_dir(cfg), form, splits, facts=FACTS, started=0.0)
         return from_config.build_datamodule(cfg)
 
     return make

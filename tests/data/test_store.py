@@ -11,12 +11,13 @@ import pytest
 
 from lra.data.manifest import MANIFEST, read_manifest
 from lra.data.store import open_store, verify_store
-from lra.data.writer import store_lock, write_store
+from lra.data.writer import StoreForm, store_lock, write_store
 from lra.types import TaskSpec, UserError
 
 SPEC = TaskSpec(name="listops", vocab_size=32, seq_len=8, num_sequences=2, num_classes=10)
 FACTS = {"origin": "generated", "asked": {"settings": {}, "source": "auto"}, "builder": "listops/full/1.0.0"}
-HOW = {"dtype": np.uint8, "max_length": 8, "first_id": 0, "started": 0.0}
+FORM = StoreForm(spec=SPEC, dtype=np.uint8, max_length=8, first_id=0)
+HOW = {"facts": FACTS, "started": 0.0}
 
 
 def examples(count: int, start: int = 0):
@@ -27,7 +28,7 @@ def examples(count: int, start: int = 0):
 def write(folder, count=10, start=0):
     splits = {"train": examples(count, start), "dev": examples(3), "test": examples(4)}
     with store_lock(folder):
-        return write_store(folder, SPEC, splits, facts=FACTS, **HOW)
+        return write_store(folder, FORM, splits, **HOW)
 
 
 @pytest.fixture
@@ -55,7 +56,7 @@ def test_a_sequence_that_many_examples_name_is_stored_once_in_all_splits(tmp_pat
         "train": [([np.arange(3), np.arange(20)], 1), ([1, 0], 0)],
         "test": [([np.arange(0), 1], 2)],
     }
-    manifest = write_store(folder, SPEC, splits, facts=FACTS, **{**HOW, "first_id": 1})
+    manifest = write_store(folder, replace(FORM, first_id=1), splits, **HOW)
     assert manifest["arrays"]["tokens"]["shape"] == [3 + 8]
     assert [s["cut_sequences"] for s in manifest["splits"].values()] == [1, 0]
     assert [s["empty_sequences"] for s in manifest["splits"].values()] == [0, 1]
@@ -66,7 +67,7 @@ def test_a_sequence_that_many_examples_name_is_stored_once_in_all_splits(tmp_pat
 
 def test_a_split_without_an_example_is_refused(tmp_path):
     with pytest.raises(UserError, match="test has no example"):
-        write_store(tmp_path / "x", SPEC, {"train": examples(1), "test": []}, facts=FACTS, **HOW)
+        write_store(tmp_path / "x", FORM, {"train": examples(1), "test": []}, **HOW)
 
 
 def test_a_flipped_byte_is_found_by_the_check(store):
@@ -137,7 +138,7 @@ def test_a_label_out_of_range_is_refused_and_the_old_store_stays(store):
     before = (store / MANIFEST).read_text()
     splits = {"train": [([np.ones(2), np.ones(2)], 10)], "dev": [], "test": []}
     with pytest.raises(UserError, match="label 10"):
-        write_store(store, SPEC, splits, facts=FACTS, **HOW)
+        write_store(store, FORM, splits, **HOW)
     assert (store / MANIFEST).read_text() == before
 
 
@@ -148,7 +149,7 @@ def _killed_writer(folder):
 
     with store_lock(folder):
         splits = {"train": dies(), "dev": [], "test": []}
-        write_store(folder, SPEC, splits, facts=FACTS, **HOW)
+        write_store(folder, FORM, splits, **HOW)
 
 
 def test_a_killed_writer_leaves_the_old_store_and_the_next_one_cleans_up(store):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from lra import from_config
-from lra.data.writer import write_store
+from lra.data.writer import StoreForm, write_store
 from lra.settings.compose import load_config
 from lra.settings.run_folder import run_dir, store_dir
 from lra.types import UserError
@@ -25,7 +25,8 @@ def text(tmp_path, monkeypatch):
         examples = [([np.arange(length) % 251], number % 2) for number, length in enumerate(LENGTHS)]
         splits = {"train": 3 * examples, "test": examples}
         if not folder.exists():
-            write_store(folder, spec, splits, dtype=np.uint8, max_length=4000, first_id=1, facts=FACTS, started=0.0)
+            form = StoreForm(spec=spec, dtype=np.uint8, max_length=4000, first_id=1)
+            write_store(folder, form, splits, facts=FACTS, started=0.0)
         return from_config.build_datamodule(cfg)
 
     return make

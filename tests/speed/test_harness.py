@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from lra import from_config
-from lra.data.writer import write_store
+from lra.data.writer import StoreForm, write_store
 from lra.from_config import machine_and_loggers
 from lra.settings.compose import load_config
 from lra.settings.plain_values import plain
@@ -29,8 +29,8 @@ def listops(tmp_path, monkeypatch):
         "builder": "listops/full/1.0.0",
         "asked": {"settings": plain(cfg.task.data), "source": "auto"},
     }
-    how = {"dtype": np.uint8, "max_length": 2000, "first_id": 0, "started": 0.0}
-    write_store(store_dir(cfg), spec, splits, facts=facts, **how)
+    form = StoreForm(spec=spec, dtype=np.uint8, max_length=2000, first_id=0)
+    write_store(store_dir(cfg), form, splits, facts=facts, started=0.0)
     return cfg
 
 
@@ -40,20 +40,13 @@ def made(cfg):
     return module, datamodule, optimizer, batches_of(datamodule, module.device)
 
 
-def test_the_harness_costs_under_five_percent_of_a_step(listops, tmp_path, note):
+def test_the_harness_costs_under_five_percent_of_a_step(listops, note):
     ratios = []
-    for turn in range(3):
+    for _ in range(3):
         module, datamodule, optimizer, batches = made(listops)
         bare = [bare_step(module, optimizer, next(batches)) for _ in range(12)][2:]
         machine = machine_and_loggers.build_machine(listops)
-        seconds = harness_steps(
-            module,
-            datamodule,
-            machine,
-            tmp_path / str(turn),
-            steps=10,
-            run_steps=5000,
-        )
+        seconds = harness_steps(module, datamodule, machine, steps=10, run_steps=5000)
         bare += [bare_step(module.train(), optimizer, next(batches)) for _ in range(10)]
         ratios.append(statistics.median(seconds) / medians(bare).total)
     note("harness over bare step", ratio=statistics.median(ratios))

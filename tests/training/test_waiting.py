@@ -14,7 +14,6 @@ from pytorch_lightning.accelerators import CPUAccelerator
 from pytorch_lightning.callbacks import Callback
 from pytorch_lightning.loops import evaluation_loop, fit_loop
 from pytorch_lightning.strategies import ParallelStrategy, SingleDeviceStrategy
-from rich.console import Console
 from torch import distributed
 from torch.utils._python_dispatch import _get_current_dispatch_mode
 
@@ -247,7 +246,6 @@ def train(tmp_path, monkeypatch):
                     callbacks=machine_and_loggers.build_callbacks(cfg),
                     arguments=machine_and_loggers.build_trainer_arguments(cfg),
                 ),
-                console=Console(quiet=True),
             )
         assert (tmp_path / "last.ckpt").exists()
         return watched.steps

@@ -2,7 +2,6 @@
 
 import itertools
 import statistics
-import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -146,16 +145,14 @@ def measure_step(cfg: DictConfig, console: Console) -> StepCost:
             batches = harness_step.batches_of(datamodule, device)
             harness_step.bare_step(module, optimizer, next(batches), precision)
             bare += [harness_step.bare_step(module, optimizer, next(batches), precision) for _ in range(cfg.steps)]
-            with tempfile.TemporaryDirectory() as folder:
-                harness += harness_step.harness_steps(
-                    module,
-                    datamodule,
-                    machine,
-                    Path(folder),
-                    steps=cfg.steps,
-                    run_steps=cfg.recipe.steps,
-                    log_every_steps=log_every_steps,
-                )
+            harness += harness_step.harness_steps(
+                module,
+                datamodule,
+                machine,
+                steps=cfg.steps,
+                run_steps=cfg.recipe.steps,
+                log_every_steps=log_every_steps,
+            )
             module = module.to(device)
             dev.append(harness_step.dev_pass(module, datamodule, machine, batches=cfg.dev_batches))
             advance("this machine's rates", 1)

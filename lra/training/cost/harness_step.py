@@ -4,12 +4,12 @@ import statistics
 from collections.abc import Callable, Iterator, Sequence
 from itertools import count, cycle, islice, pairwise
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 import torch
 from pytorch_lightning import LightningDataModule
 from pytorch_lightning.callbacks import LambdaCallback
-from rich.console import Console
 
 from lra.data.datamodule import StoreDataModule
 from lra.training.cost.counting import synchronized_seconds
@@ -91,7 +91,6 @@ def harness_steps(
     module: ClassifierModule,
     datamodule: LightningDataModule,
     machine: Machine,
-    folder: Path,
     *,
     steps: int,
     run_steps: int,
@@ -99,29 +98,24 @@ def harness_steps(
 ) -> list[float]:
     """Time steps inside `lra train`, with data loading, logging, progress and checkpoints, without dev passes.
 
-    It times `steps` steps, after a first one that is not counted, of a run of `run_steps`.
+    It times `steps` steps, after a first one that is not counted, of a run of `run_steps`, in a temporary folder.
 
     Returns:
         Seconds of a step between each two logged points, at which the harness waits for the device.
     """
-    folder.mkdir(parents=True, exist_ok=True)
-    curves = folder / "curves.csv"
-    fit(
-        module,
-        datamodule,
-        folder,
-        machine,
-        LoopSettings(
-            steps=run_steps,
-            eval_every=run_steps,
-            max_steps=min(steps + 1, run_steps),
-            log_every_steps=log_every_steps,
-            checkpoint_every_seconds=60,
-        ),
-        TrainerAdditions(loggers=[CurveLogger(curves, resume_step=0)]),
-        console=Console(quiet=True),
+    loop = LoopSettings(
+        steps=run_steps,
+        eval_every=run_steps,
+        max_steps=min(steps + 1, run_steps),
+        log_every_steps=log_every_steps,
+        checkpoint_every_seconds=60,
     )
-    rates = [row["steps_per_second"] for row in read_curves(curves) if "steps_per_second" in row]  # not in dev rows
+    with TemporaryDirectory() as folder:
+        curves = Path(folder) / "curves.csv"
+        added = TrainerAdditions(loggers=[CurveLogger(curves, resume_step=0)])
+        fit(module, datamodule, Path(folder), machine, loop, added)
+        rows = read_curves(curves)
+    rates = [row["steps_per_second"] for row in rows if "steps_per_second" in row]  # not in dev rows
     return [1 / rate for rate in rates[1:]]
 
 
