@@ -21,7 +21,7 @@ from lra.settings.cuda_graphs import attention_obstacle, obstacle
 from lra.settings.declared import class_of, declares, group_options
 from lra.settings.method import ATTENTION, mixes_by_attention
 from lra.settings.pretrain import L1, SOURCE, is_pretrained, loss_of_pretraining, predicts_values, taken_from
-from lra.settings.unknown_option import unknown_option
+from lra.settings.unknown_option import Typed, unknown_option
 from lra.settings.wandb_arguments import names_of_training, wandb_arguments
 from lra.settings.wandb_mode import logs_to_wandb
 from lra.training.compiled import GRAPH_MODES
@@ -116,7 +116,7 @@ def check_values(cfg: DictConfig, *, classes: bool, verb: str | None = None) -> 
             if options.owner and name not in options.kinds and f"{name}}}" not in OmegaConf.to_yaml(cfg):
                 advice = OWN_MODEL if group == "model" and own_model(cfg.model) else None
                 location = " in a file" if verb else ""
-                raise unknown_option(key, cfg, options, verb=verb, location=location, advice=advice)
+                raise unknown_option(key, cfg, options, Typed(verb=verb), location=location, advice=advice)
             if group or kind is not str or members[name] is not None:  # a command's file says null for no choice
                 values[key], kinds[key] = members[name], kind
     wrong = first_wrong(values, kinds)

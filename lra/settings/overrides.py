@@ -18,7 +18,7 @@ from lra.settings.method import ATTENTION
 from lra.settings.option_groups import EXAMPLES, GROUPS
 from lra.settings.other_words import called_so, last_part
 from lra.settings.override_values import as_text, group_of_options, read_override, split_by_value, values_of, with_value
-from lra.settings.unknown_option import fits, nearest, not_installed, unknown_option
+from lra.settings.unknown_option import Typed, fits, nearest, not_installed, unknown_option
 from lra.settings.unused_options import refuse_unused
 from lra.types import UserError
 
@@ -153,7 +153,7 @@ def _check_groups(verb: str, groups: Sequence[Override], own: Sequence[str]) -> 
         key = each.key_or_group
         if key not in groups_in(verb) and key not in names_in(verb) and each.type is OverrideType.CHANGE:
             cfg, value = load_config(verb), str(each.input_line).partition("=")[2]
-            raise unknown_option(key, cfg, group_options(cfg, "", verb=verb), verb=verb, value=value, own=own)
+            raise unknown_option(key, cfg, group_options(cfg, "", verb=verb), Typed(verb=verb, value=value, own=own))
 
 
 def _check_choices(groups: list[Override], names: Mapping[str, list[str]]) -> None:
@@ -224,7 +224,8 @@ def _check_key(
     if not any(key in run.keys for run in runs):
         if not typed.is_add() and not typed.is_force_add():
             options = group_options(cfg, group, classes=False, verb=verb)
-            raise unknown_option(key, cfg, options, verb=verb, value=text.partition("=")[2] or None, own=own)
+            value = text.partition("=")[2] or None
+            raise unknown_option(key, cfg, options, Typed(verb=verb, value=value, own=own))
     elif typed.is_delete():
         if not _is_removable(key, runs):
             right = f"{key}.{TARGET}=CLASS" if class_of(cfg, key) else f"{key}=VALUE"
@@ -260,7 +261,7 @@ def _check_added(key: str, first: Run, whole: DictConfig, verb: str, *, classes:
         options = group_options(whole, group, classes=classes, verb=verb)
         part, known = f"{group}.{name}".lstrip("."), options.kinds if options.grows else ()
         if options.owner and part not in first.keys and name not in (*known, *NO_OPTION_KEYS):
-            raise unknown_option(part, first.cfg, options, verb=verb)
+            raise unknown_option(part, first.cfg, options, Typed(verb=verb))
 
 
 def _kind(key: str, runs: Sequence[Run], whole: DictConfig | None, *, classes: bool) -> tuple[object, object]:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
@@ -40,14 +41,27 @@ ALL_OPTIONS = {
 }
 
 
+@dataclass(frozen=True, kw_only=True)
+class Typed:
+    """What was typed around a key.
+
+    Attributes:
+        verb: the verb that composed the configuration; None: not known.
+        value: the value of the key; None: none.
+        own: options of the verb that was typed, where the configuration is that of its runs.
+    """
+
+    verb: str | None = None
+    value: str | None = None
+    own: Sequence[str] = ()
+
+
 def unknown_option(
     key: str,
     cfg: DictConfig,
     options: Options,
+    typed: Typed = Typed(),
     *,
-    verb: str | None = None,
-    value: str | None = None,
-    own: Sequence[str] = (),
     location: str = "",
     advice: str | None = None,
 ) -> UserError:
@@ -57,13 +71,12 @@ def unknown_option(
         key: the option.
         cfg: a configuration.
         options: those of the option's group.
-        verb: the verb that composed the configuration.
-        value: what was typed as its value.
-        own: options of the verb that was typed, where `cfg` is that of its runs.
+        typed: its value, and the verb.
         location: where the option stands, if it was not typed.
         advice: what to do, beside typing what is right; None: the command that prints all options.
     """
     group, _, name = key.rpartition(".")
+    verb, value = typed.verb, typed.value
     if group == "trainer" and name in INSTEAD:
         line = f"{key} is set by lra itself; type for example {INSTEAD[name]}"
         return UserError(line, kind="unknown_option", key=key)
@@ -82,7 +95,7 @@ def unknown_option(
     if name in addable:
         line = f"{key} has no default; to add it type {with_typed_value(f'+{key}', value or 'VALUE')}"
         return UserError(line, kind="unknown_option", key=key, right=f"+{key}")
-    known = [*own, *(other for other in _keys_to_type(cfg) if other != key)]
+    known = [*typed.own, *(other for other in _keys_to_type(cfg) if other != key)]
     lists_group = bool(group) and has_group and (options.owner is not None or "name" in node)
     right = _by_other_words(key, cfg, known, value)
     if right is None and group == "task.data" and not location:  # what is typed is an option of the size
@@ -208,7 +221,7 @@ def unknown_flag(flags: Sequence[str], verb: str, problem: str, cfg: DictConfig,
         verb: the verb that was typed.
         problem: what is wrong with the flag.
         cfg: the configuration of the verb, or of its runs.
-        own: as in `unknown_option`.
+        own: options of that verb, where `cfg` is that of its runs.
     """
     override = without_hyphens(flags)
     right = None

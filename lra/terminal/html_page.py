@@ -60,6 +60,23 @@ class PageFigure:
 
 
 @dataclass(frozen=True, kw_only=True)
+class PageForm:
+    """The form of a page.
+
+    Attributes:
+        template: a file that extends the `page.html` of this folder, or that itself.
+        script: the file with the only script of the page; None for a page without.
+        row_name: what a table shows for the text of its first column; None: the text.
+        worded: what the page shows for a note.
+    """
+
+    template: Path = PAGE
+    script: Path | None = None
+    row_name: Callable[[str], str] | None = None
+    worded: Callable[[str], str] = str
+
+
+@dataclass(frozen=True, kw_only=True)
 class Part:
     """A part of a section, such as that of a task: paragraphs, tables, and figures by what they show.
 
@@ -140,25 +157,19 @@ def write_page(
     subtitle: str,
     sections: list[Section],
     problems: list[str],
-    template: Path | None = None,
-    script: Path | None = None,
-    row_name: Callable[[str], str] | None = None,
-    worded: Callable[[str], str] = str,
+    form: PageForm | None = None,
     **more: Any,
 ) -> Path:
     """Write a page atomically, and return its path; texts are escaped, only figures and the script are markup.
 
     Args:
         problems: warnings at the top; more than three are folded.
-        template: a file that extends the `page.html` of this folder; None for that itself.
-        script: the file with the only script of the page; None for a page without.
-        row_name: what a table shows for the text of its first column; None: the text.
-        worded: what the page shows for a note.
-        more: what the template needs besides.
+        form: the form of the page; None for a plain one.
+        more: what the template of the form needs besides.
     """
-    template = template or PAGE
-    folders = [PAGE.parent, template.parent]
-    code = f"\n{script.read_text()}" if script else ""
+    form = form or PageForm()
+    folders = [PAGE.parent, form.template.parent]
+    code = f"\n{form.script.read_text()}" if form.script else ""
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(folders), autoescape=True, undefined=jinja2.StrictUndefined, finalize=_printable
     )
@@ -166,11 +177,11 @@ def write_page(
         "breakable": breakable,
         "display": display_name,
         "display_task": partial(display_name, of=TASK),
-        "row_name": row_name or breakable,
-        "worded": worded,
+        "row_name": form.row_name or breakable,
+        "worded": form.worded,
     }
     sections, classes = _styles_once(sections)
-    text = environment.get_template(template.name).render(
+    text = environment.get_template(form.template.name).render(
         title=title,
         subtitle=subtitle,
         sections=sections,

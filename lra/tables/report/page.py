@@ -16,7 +16,7 @@ from lra.tables.report.summary import summary_table
 from lra.tables.report.task_results import task_results, tasks_in_order
 from lra.terminal.console import Advance
 from lra.terminal.display_names import TASK, display_name
-from lra.terminal.html_page import notes_once, row_with_display_name, write_page
+from lra.terminal.html_page import PageForm, notes_once, row_with_display_name, write_page
 
 TEMPLATE = Path(__file__).with_name("report.html")
 SCRIPT = Path(__file__).with_name("report.js")
@@ -61,18 +61,17 @@ def write_report(
     all_results = [results for results, _ in parts]
     write_page(
         path,
-        template=TEMPLATE,
         title=f"Long Range Arena: {run_group}",
         subtitle=f"{len(collection.records)} runs, the last of {last[:10]}; made from their records alone.",
         sections=sections,
         problems=collection.problems,
-        script=SCRIPT,
+        form=PageForm(
+            template=TEMPLATE, script=SCRIPT, row_name=row_with_display_name, worded=with_display_names(names)
+        ),
         sentences=report_sentences(all_results, summary, searches),
         summary=summary,
         missing=MISSING,
         shared_notes=shared_notes,
-        row_name=row_with_display_name,
-        worded=with_display_names(names),
         run_columns=RUN_COLUMNS,
         runs=runs,
         search_columns=SEARCH_COLUMNS,

@@ -15,7 +15,7 @@ from lra.settings.declared import group_options
 from lra.settings.method import ATTENTION, method_name, mixer_settings, mixes_by_attention
 from lra.settings.overrides import check_overrides
 from lra.settings.several_values import combined, mixers_beside_attentions, options_in, spell_out_all, varied_and_fixed
-from lra.settings.unknown_option import unknown_flag, unknown_option
+from lra.settings.unknown_option import Typed, unknown_flag, unknown_option
 from lra.terminal.console import check_out
 from lra.terminal.figure_file import check_figure
 from lra.types import UserError
@@ -57,7 +57,7 @@ def parse_overrides(overrides: Sequence[str]) -> tuple[DictConfig, list[str]]:
         key, _, value = unknown.partition("=")
         options = group_options(defaults, "", verb=BENCH_CONFIG)
         advice = f"also {', '.join(METHOD_GROUPS)} and their options; a training step of a task: lra bench step"
-        raise unknown_option(key, defaults, options, verb=BENCH_CONFIG, value=value, advice=advice)
+        raise unknown_option(key, defaults, options, Typed(verb=BENCH_CONFIG, value=value), advice=advice)
     cfg = load_config(BENCH_CONFIG, check_overrides(BENCH_CONFIG, of_bench, sweep=False))
     check_config(cfg, BENCH_CONFIG)
     lengths = list(cfg.n)
