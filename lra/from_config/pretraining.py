@@ -1,4 +1,4 @@
-"""Build the stage of self-pretraining from a configuration: the model that predicts what is hidden, and its batches."""
+"""Build the stage of self-pretraining from a configuration: the model that predicts what is masked, and its batches."""
 
 from functools import partial
 from typing import Any
@@ -7,7 +7,7 @@ from omegaconf import DictConfig
 from torch import Tensor, nn
 
 from lra.data.loader import PixelScale
-from lra.data.masking import Hide, MaskedDataModule, Masking
+from lra.data.masking import ApplyMask, MaskedDataModule, Masking
 from lra.from_config import (
     build_data_as,
     build_model,
@@ -35,7 +35,7 @@ def build_pretraining(stage: DictConfig) -> tuple[ClassifierModule, MaskedDataMo
         UserError: as `build_masked_model` and `build_data_as` do.
     """
     module = build_masked_module(stage)
-    kind = partial(MaskedDataModule, masking=_masking(stage), hide=_hide(stage, module.model))
+    kind = partial(MaskedDataModule, masking=_masking(stage), apply_mask=_apply_mask(stage, module.model))
     return module, build_data_as(stage, kind)
 
 
@@ -65,17 +65,17 @@ def build_masked_module(stage: DictConfig) -> ClassifierModule:
 
 def masked_batch(batch: Batch, stage: DictConfig, model: nn.Module) -> Batch:
     """Mask positions of any batch, such as one that is only counted or timed."""
-    hidden_BNL = _masking(stage).hidden(batch, [(number,) for number in range(len(batch.label))])
-    return _hide(stage, model)(batch, hidden_BNL)
+    masked_BNL = _masking(stage).masked(batch, [(number,) for number in range(len(batch.label))])
+    return _apply_mask(stage, model)(batch, masked_BNL)
 
 
 def _masking(stage: DictConfig) -> Masking:
     return Masking(fraction=stage.pretrain.fraction, span=stage.pretrain.span)
 
 
-def _hide(stage: DictConfig, model: nn.Module) -> Hide:
+def _apply_mask(stage: DictConfig, model: nn.Module) -> ApplyMask:
     assert isinstance(model, MaskedModel)
-    return partial(hide, model=model, scale=None if loss_of_pretraining(stage) == L1 else _scale(stage))
+    return partial(apply_mask, model=model, scale=None if loss_of_pretraining(stage) == L1 else _scale(stage))
 
 
 def _scale(stage: DictConfig) -> PixelScale | None:
@@ -101,16 +101,16 @@ def build_masked_model(stage: DictConfig) -> MaskedModel:
     return MaskedModel(classifier, 1 if loss_of_pretraining(stage) == L1 else GREY_LEVELS)
 
 
-def hide(batch: Batch, hidden_BNL: Tensor, *, model: MaskedModel, scale: PixelScale | None) -> Batch:
-    """Make of a batch what a model is pretrained on: its inputs without what is hidden, and that as the labels, `[M]`.
+def apply_mask(batch: Batch, masked_BNL: Tensor, *, model: MaskedModel, scale: PixelScale | None) -> Batch:
+    """Make of a batch what a model is pretrained on: its inputs without what is masked, and that as the labels, `[M]`.
 
     The labels are token ids, or with `scale` grey levels, else real values, in the order of the positions in
     `[B, N, L]`.
     """
     if isinstance(model.pooling, FirstVector):  # it pushes the last position out
-        hidden_BNL = hidden_BNL.clone()
-        hidden_BNL[..., -1] = False
-    targets_M = batch.tokens[hidden_BNL]
+        masked_BNL = masked_BNL.clone()
+        masked_BNL[..., -1] = False
+    targets_M = batch.tokens[masked_BNL]
     if scale is not None:
         targets_M = scale.levels(targets_M)
-    return Batch(model.hide(batch.tokens, hidden_BNL), batch.valid, targets_M)
+    return Batch(model.mask(batch.tokens, masked_BNL), batch.valid, targets_M)

@@ -171,7 +171,7 @@ class PretrainingSource(TypedDict):
 class Pretraining(TypedDict):
     """The self-pretraining of the run's encoder, before the steps of the outcome; see `lra.from_config.pretraining`.
 
-    `dev_accuracy` is the fraction of the hidden positions of the dev part that the best weights, at `best_step`,
+    `dev_accuracy` is the fraction of the masked positions of the dev part that the best weights, at `best_step`,
     predict right; with an L1 loss it is 1 − mean absolute error / 255, in grey levels. FLOPs are those of matrix
     products and Fourier transforms in all steps of a stage, counted on sequences of full length: `flops` those of the
     pretraining, `flops_after` those of the steps after it.

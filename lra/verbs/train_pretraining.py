@@ -1,4 +1,4 @@
-"""The first stage of a run with `pretrain=masked`: its encoder predicts what is hidden of the training part.
+"""The first stage of a run with `pretrain=masked`: its encoder predicts what is masked of the training part.
 
 It has a folder of its own in the run's, with checkpoints and curves, and resumes as exactly as a run. The classifier's
 training begins with the encoder's best weights on dev, and with the random numbers of a run without this stage.
@@ -40,7 +40,7 @@ from lra.verbs.train_pretrained_from import read_source
 
 
 def pretrain(cfg: DictConfig, run: Run, console: Console, *, is_first_rank: bool) -> bool:
-    """Train the encoder to predict what is hidden, from the stage's last checkpoint if there is one.
+    """Train the encoder to predict what is masked, from the stage's last checkpoint if there is one.
 
     Returns:
         Whether the stage has reached its last step; if not, `trainer.max_time` has ended it.
@@ -53,10 +53,10 @@ def pretrain(cfg: DictConfig, run: Run, console: Console, *, is_first_rank: bool
     module, datamodule = build_pretraining(stage)
     begun = saved_step(folder / LAST)
     if begun < stage.recipe.steps:
-        hidden = f"{stage.pretrain.fraction:.0%} of the positions masked"
+        masked = f"{stage.pretrain.fraction:.0%} of the positions masked"
         steps = f"{stage.recipe.steps:,} steps of {stage.recipe.batch_size}"
         going_on = f", going on from step {begun:,}" if begun else ""
-        console.print(Text.assemble((module.label, "bold"), f"  seed {cfg.seed}  {hidden}  {steps}{going_on}"))
+        console.print(Text.assemble((module.label, "bold"), f"  seed {cfg.seed}  {masked}  {steps}{going_on}"))
     folder.mkdir(parents=True, exist_ok=True)
     loggers = _loggers(cfg, run, begun) if is_first_rank and begun < stage.recipe.steps else []
     failed = True

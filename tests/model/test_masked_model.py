@@ -22,12 +22,12 @@ def masked_model(*words):
     return MaskedModel(classifier, num_targets=from_config.build_spec(cfg).vocab_size).double()
 
 
-def hidden_batch(model, task, protocol):
+def masked_batch(model, task, protocol):
     tokens, valid = batch_of(task, protocol)
     real = torch.ones_like(tokens, dtype=torch.bool) if valid is None else valid
-    hidden = (torch.rand(tokens.shape) < 0.3) & real
-    hidden[..., -1] = False  # CLS pushes it out
-    return tokens, valid, hidden
+    masked = (torch.rand(tokens.shape) < 0.3) & real
+    masked[..., -1] = False  # CLS pushes it out
+    return tokens, valid, masked
 
 
 def logits_and_gradients(model, inputs, valid, packed):
@@ -43,10 +43,10 @@ def logits_and_gradients(model, inputs, valid, packed):
 def test_packed_equals_padded(cell, task):
     attention, protocol = cell
     model = masked_model(f"task={task}", f"attention={attention}", f"protocol={protocol}")
-    tokens, valid, hidden = hidden_batch(model, task, protocol)
-    inputs = model.hide(tokens, hidden)
+    tokens, valid, masked = masked_batch(model, task, protocol)
+    inputs = model.mask(tokens, masked)
     packed, padded = (logits_and_gradients(model, inputs, valid, form) for form in (True, False))
-    assert packed[0].shape == (hidden.sum(), model.mask_id)
+    assert packed[0].shape == (masked.sum(), model.mask_id)
     torch.testing.assert_close(packed[0], padded[0], rtol=1e-9, atol=1e-10)
     for one, other in zip(packed[1], padded[1], strict=True):
         torch.testing.assert_close(one, other, rtol=1e-7, atol=1e-9)
@@ -54,26 +54,26 @@ def test_packed_equals_padded(cell, task):
 
 @pytest.mark.parametrize("task", TASKS)
 def test_logits_are_the_heads_at_the_hidden_positions_of_the_whole_output(task):
-    """The reference: encode everything, apply the head everywhere, then look at what is hidden, one by one."""
+    """The reference: encode everything, apply the head everywhere, then look at what is masked, one by one."""
     model = masked_model(f"task={task}", "attention=full", "protocol=clean").eval()
-    tokens, valid, hidden = hidden_batch(model, task, "clean")
-    inputs = model.hide(tokens, hidden)
+    tokens, valid, masked = masked_batch(model, task, "clean")
+    inputs = model.mask(tokens, masked)
     flat = None if valid is None else valid.flatten(0, 1)
     everywhere = model.head(model.encoder(inputs.flatten(0, 1), flat)).unflatten(0, tokens.shape[:2])
-    expected = torch.stack([everywhere[tuple(place)] for place in hidden.nonzero().tolist()])
+    expected = torch.stack([everywhere[tuple(place)] for place in masked.nonzero().tolist()])
     torch.testing.assert_close(model(inputs, valid), expected, rtol=1e-9, atol=1e-10)
 
 
 def test_batch_wide_constants_are_those_of_the_classifiers_groups():
     """Under protocol=paper Nyström's inverse begins with a maximum over the batch, the two documents apart."""
     model = masked_model("task=retrieval", "attention=nystrom", "protocol=paper").eval()
-    tokens, valid, hidden = hidden_batch(model, "retrieval", "paper")
-    inputs = model.hide(tokens, hidden)
-    at_all = torch.zeros(*hidden.shape, model.mask_id, dtype=torch.float64)
+    tokens, valid, masked = masked_batch(model, "retrieval", "paper")
+    inputs = model.mask(tokens, masked)
+    at_all = torch.zeros(*masked.shape, model.mask_id, dtype=torch.float64)
     for side in range(2):
         one = slice(side, side + 1)
-        at_all[:, one][hidden[:, one]] = model(inputs[:, one], valid[:, one])
-    torch.testing.assert_close(model(inputs, valid), at_all[hidden], rtol=1e-9, atol=1e-10)
+        at_all[:, one][masked[:, one]] = model(inputs[:, one], valid[:, one])
+    torch.testing.assert_close(model(inputs, valid), at_all[masked], rtol=1e-9, atol=1e-10)
 
 
 def test_what_is_hidden_cannot_be_seen():
@@ -82,19 +82,19 @@ def test_what_is_hidden_cannot_be_seen():
         one, other = torch.rand(2, 3, 1, 256, dtype=torch.float64)
         if model.mask_id is not None:
             one, other = (1 + 9 * one).long(), (1 + 9 * other).long()
-        hidden = torch.rand(3, 1, 256) < 0.5
-        other = torch.where(hidden, other, one)
+        masked = torch.rand(3, 1, 256) < 0.5
+        other = torch.where(masked, other, one)
         assert not one.equal(other)
-        assert model(model.hide(one, hidden), None).equal(model(model.hide(other, hidden), None))
+        assert model(model.mask(one, masked), None).equal(model(model.mask(other, masked), None))
 
 
-def test_real_values_have_a_channel_for_what_is_hidden():
+def test_real_values_have_a_channel_for_what_is_masked():
     model = masked_model("task=image", "attention=full", "protocol=s4")
-    values, hidden = torch.randn(2, 1, 256, dtype=torch.float64), torch.rand(2, 1, 256) < 0.5
-    inputs = model.hide(values, hidden)
+    values, masked = torch.randn(2, 1, 256, dtype=torch.float64), torch.rand(2, 1, 256) < 0.5
+    inputs = model.mask(values, masked)
     assert inputs.shape == (2, 1, 256, 2)
-    assert inputs[..., 0].equal(values * ~hidden)
-    assert inputs[..., 1].equal(hidden.double())
+    assert inputs[..., 0].equal(values * ~masked)
+    assert inputs[..., 1].equal(masked.double())
 
 
 @pytest.mark.parametrize("words", [["task=listops", "protocol=paper"], ["task=image", "protocol=s4"]])
