@@ -7,7 +7,8 @@ unless it is told otherwise, so both products and convolutions are set here.
 import logging
 import os
 import warnings
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -145,3 +146,12 @@ def prepare_machine(machine: Machine) -> None:
         keep_freed_memory()
     if machine.threads:
         torch.set_num_threads(machine.threads)
+
+
+@contextmanager
+def inference_on(machine: Machine, module: nn.Module) -> Iterator[None]:
+    """Within this context a module, which is moved to the machine's device, computes as in the Trainer's tests."""
+    prepare_machine(machine)
+    to_weight_dtype(machine.precision, module).to(machine.device).eval()
+    with torch.inference_mode(), autocast_context(machine.precision, machine.device):
+        yield

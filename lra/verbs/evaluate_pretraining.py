@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 
-import torch
 from omegaconf import DictConfig
 from rich.console import Console
 
@@ -12,7 +11,7 @@ from lra.run import Run
 from lra.runs.files import BEST, PRETRAINING
 from lra.settings.pretrain import stage_config
 from lra.training.checkpoints import read_matching_weights
-from lra.training.machine import autocast_context, prepare_machine, to_weight_dtype
+from lra.training.machine import inference_on
 from lra.types import to_device
 
 
@@ -61,10 +60,8 @@ def evaluate_pretraining(trained: DictConfig, run: Run) -> PretrainingEvaluation
     module, data = build_pretraining(stage)
     module.model.load_state_dict(read_matching_weights(run.folder / PRETRAINING / BEST, module.model))
     machine = machine_and_loggers.build_machine(stage)
-    prepare_machine(machine)
-    module = to_weight_dtype(machine.precision, module).to(machine.device).eval()
     positions = 0
-    with torch.inference_mode(), autocast_context(machine.precision, machine.device):
+    with inference_on(machine, module):
         for batch in data.val_dataloader():
             module.eval_step(to_device(batch, machine.device))
             positions += len(batch.label)
