@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-slow test-hf check numbers figures pictures notebook errors golden docs hooks format clean
+.PHONY: help setup demo test test-slow test-hf check renew figures docs hooks format clean
 
 help:  ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -36,34 +36,22 @@ test-hf: setup  ## Install the extra hf, and run the tests that compare with the
 	PIP_CONSTRAINT=$(CURDIR)/constraints.txt $(BIN)/python -m pip install --disable-pip-version-check --quiet -e '.[hf]'
 	$(BIN)/python -m pytest tests/tools/interop
 
-check: setup  ## Lint, format, types, and the house rules
+check: setup  ## Lint, format, types, the house rules, and what is stale
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/python -m pytest tests/house
 
-numbers: setup  ## Write the numbers of the documents from the published records, and redraw their figures
-	$(BIN)/python -m docs.blocks
+renew: setup  ## Write anew what is made from code and records, but for figures; ONLY="errors golden" a part of it
+	$(BIN)/python -m tests.renew $(ONLY)
 
 figures: setup  ## Draw every figure of the documents into figures/, for a paper: PNG (300 dpi), PDF and SVG
 	$(BIN)/python -m docs.blocks.figures figures
 
-pictures: setup  ## Make the pictures of a terminal and of a report in the documents; the latter needs Chromium
-	$(BIN)/python -m docs.pictures
-
-notebook: setup  ## Run the notebook of the documents, and store its outputs in it
-	$(BIN)/python -m docs.notebook
-
-errors: setup  ## Write the line of each mistake anew into tests/commands/errors.yaml
-	$(BIN)/python -m tests.commands.errors
-
-golden: setup  ## Write what a change of structure may not move anew into tests/golden
-	$(BIN)/python -m tests.golden
-
 docs: setup  ## Build the docs site in docs/_build; a warning is an error
 	$(BIN)/python -m sphinx -W --keep-going -q -c docs . docs/_build
 
-hooks: setup  ## Run `make check` before each commit, by pre-commit
+hooks: setup  ## Lint and compare the format before each commit, by pre-commit
 	PIP_CONSTRAINT=$(CURDIR)/constraints.txt $(BIN)/python -m pip install --disable-pip-version-check --quiet pre-commit
 	$(BIN)/pre-commit install
 

@@ -1,4 +1,4 @@
-"""The notebook of the documents: run it and store its outputs (`make notebook`), show it as a page of the site."""
+"""The notebook of the documents: run it and store its outputs (`make renew`), show it as a page of the site."""
 
 import ast
 import base64

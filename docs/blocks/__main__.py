@@ -1,4 +1,4 @@
-"""`make numbers`: draw the figures that the documents show, and write the blocks of all documents."""
+"""`make renew`: draw the figures that the documents show, and write the blocks of all documents."""
 
 from docs.blocks.documents import DOCUMENTS, pictures_of_records, with_blocks
 from docs.blocks.figures import draw

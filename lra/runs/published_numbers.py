@@ -4,7 +4,7 @@ Only a run without differences is compared with the paper. The paper's settings 
 protocol with models and recipes of its own in `PROTOCOL_settings.json`, by task. They are facts, so they are not read
 from `conf/`: a changed default there must not redefine which runs are the paper's. A test compares the files with the
 settings of `lra train task=T attention=A protocol=paper size=full`, so that neither can change alone;
-`python -m tests.runs.make_paper_settings` and `make_s4_settings` write them.
+`make renew ONLY=settings` writes them.
 """
 
 import functools

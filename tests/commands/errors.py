@@ -1,4 +1,4 @@
-"""The line of each mistake in `errors.yaml`: `make errors` writes the file anew, `test_errors.py` compares with it."""
+"""The line of each mistake in `errors.yaml`: `make renew` writes the file anew, `test_errors.py` compares with it."""
 
 import os
 import shlex
@@ -13,7 +13,7 @@ from tests.conftest import ROOT, lra_here
 FILE = Path(__file__).with_name("errors.yaml")
 HEAD = """\
 # What is typed by mistake, and the line that lra prints; the exit code is 2 where no other stands here.
-# To add a mistake, write its `type:`; `make errors` writes what is said. Words in capitals: tests/commands/errors.py.
+# To add a mistake, write its `type:`; `make renew` writes what is said. Words in capitals: tests/commands/errors.py.
 """
 CORES = 4  # whatever machine this is
 

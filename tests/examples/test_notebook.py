@@ -6,6 +6,7 @@ import matplotlib
 import pytest
 
 from docs.notebook import HOME, NOTEBOOK, as_markdown, outputs, run
+from tests.renew import stale
 
 STORED = json.loads(NOTEBOOK.read_text())
 CODE = [cell for cell in STORED["cells"] if cell["cell_type"] == "code"]
@@ -28,7 +29,7 @@ def test_the_cells_run_in_order(home):
     assert len(names["axes"].lines) == 2
     for count, cell in enumerate(CODE, 1):
         fresh = [output["output_type"] for output in outputs(count, *made[cell["id"]])]
-        assert fresh == [output["output_type"] for output in cell["outputs"]], f"{cell['id']}: type make notebook"
+        assert fresh == [output["output_type"] for output in cell["outputs"]], f"{cell['id']}: {stale('notebook')}"
     assert made["model"][1] == "".join(CODE[2]["outputs"][0]["text"])
 
 

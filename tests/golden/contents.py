@@ -1,7 +1,7 @@
 """What a change of structure may not move: hashes of settings, parameter counts, options of verbs, published tables.
 
 Each function makes the text of one file of this folder anew, from the code as it is. The files are in the history, so a
-commit that moves a number shows it; `make golden` writes them.
+commit that moves a number shows it; `make renew ONLY=golden` writes them.
 """
 
 import io

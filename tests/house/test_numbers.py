@@ -1,4 +1,4 @@
-"""The blocks of the documents are what today's records, configurations and commands give: `make numbers`."""
+"""The blocks of the documents are what today's records, configurations and commands give."""
 
 from collections import Counter
 from itertools import zip_longest
@@ -8,7 +8,7 @@ import pytest
 from docs.blocks.documents import BLOCKS, DOCUMENTS, block, names_in, pictures_of_records, with_blocks
 from docs.blocks.published import PUBLISHED
 from tests.house.test_floors import assert_none, place
-from tests.house.test_habits import commands_of
+from tests.renew import stale
 
 
 def test_every_block_is_current():
@@ -20,7 +20,7 @@ def test_every_block_is_current():
         if text != current:
             pairs = enumerate(zip_longest(text.split("\n"), current.split("\n")), 1)
             number, (line, right) = next(pair for pair in pairs if pair[1][0] != pair[1][1])
-            offenders.append(f"{place(document, number)} has {line!r}, and now it is {right!r}; type: make numbers")
+            offenders.append(f"{place(document, number)} has {line!r}, and now it is {right!r}; {stale('numbers')}")
     assert_none(offenders)
 
 
@@ -48,7 +48,3 @@ def test_pictures_are_there_and_named_after_a_published_file():
     for picture in shown:
         assert picture.exists()
         assert any(picture.stem == stem or picture.stem.startswith(f"{stem}-") for stem in stems), picture
-
-
-def test_make_numbers_writes_them():
-    assert commands_of("numbers") == [".venv/bin/python -m docs.blocks"]

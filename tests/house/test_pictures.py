@@ -14,7 +14,7 @@ def texts(svg):
 
 @pytest.mark.slow
 def test_the_picture_of_a_terminal_is_what_the_command_prints_today():
-    """Else: make pictures."""
+    """Else: make renew ONLY=pictures."""
     shown = texts(TERMINAL.read_text("utf-8"))
     assert len(shown) > 40
     assert shown == texts(terminal_svg())

@@ -30,7 +30,7 @@ from tests.tables.test_variants import another, leaves
 
 @pytest.mark.slow
 def test_the_papers_settings_are_those_that_conf_composes():
-    hint = "conf/ has changed. Should the paper's runs be these? Then: python -m tests.runs.make_paper_settings"
+    hint = "conf/ has changed. Should the paper's runs be these? Then: make renew ONLY=settings"
     assert settings_file("paper") == make(), hint
 
 
