@@ -30,10 +30,15 @@ class ShownModel:
     parameters: int
     full_parameters: int
 
+    @property
+    def is_over_limit(self) -> bool:
+        """Whether it has more parameters than Long Range Arena allows."""
+        return self.parameters > ALLOWED_GROWTH * self.full_parameters
+
     def show(self, console: Console) -> None:
         """Print the layers, and whether there are more parameters than Long Range Arena allows."""
         print_text_table(console, self.table)
-        if self.parameters > ALLOWED_GROWTH * self.full_parameters:
+        if self.is_over_limit:
             console.print(
                 f"{self.parameters / self.full_parameters - 1:+.0%} parameters against attention=full"
                 f" ({self.full_parameters:,}): more than the 10 % that Long Range Arena allows",

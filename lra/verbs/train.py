@@ -89,10 +89,15 @@ def run(cfg: DictConfig) -> Trained | float | None:
         if completed is not None:
             record = completed
         elif not sweeping and cfg.finished != "show":
+            right = typed_command("train", "force=true")
             raise UserError(
                 f"this run has a result already: {record.test_accuracy:.2%} in {run.folder};"
-                f" to train it again type: {typed_command('train', 'force=true')}"
-                " (the old folder is kept beside the new one)"
+                f" to train it again type: {right}"
+                " (the old folder is kept beside the new one)",
+                kind="finished",
+                key=str(run.folder),
+                value=record.test_accuracy,
+                right=right,
             )
         _clear_leftover(run)
         console.print(f"Finished before, nothing to train: {run.folder}")

@@ -4,13 +4,17 @@ import json
 import sys
 
 import pytest
+import torch
 
 from lra.base.option_types import as_typed
 from lra.cli import VERBS, main
-from lra.data.manifest import MANIFEST
+from lra.data.manifest import MANIFEST, read_manifest
+from lra.runs.published_numbers import published_accuracy_for
 from lra.runs.record import parse_record
 from lra.settings.compose import load_config
-from tests.conftest import ROOT, cells_of, lra_here
+from lra.training.checkpoints import saved_step
+from lra.training.module import ClassifierModule
+from tests.conftest import ROOT, lra_here
 
 TRAIN = ("train", "size=tiny", "recipe.steps=4", "recipe.eval_every=2")
 
@@ -32,18 +36,24 @@ def trained(data_dir, tmp_path_factory):
     runs = tmp_path_factory.mktemp("trained") / "runs"
     done = lra_here(*TRAIN, data=data_dir, runs=runs)
     assert done.returncode == 0, done.stderr
-    return runs, done.stdout
+    return runs
 
 
-def test_train_prints_what_its_accuracy_is_worth_and_writes_a_record(trained):
-    runs, out = trained
-    (path,) = results(runs)
+@pytest.fixture
+def shown(trained, data_dir, monkeypatch, result_of):
+    """That run, looked at again."""
+    monkeypatch.setenv("LRA_DATA_DIR", str(data_dir))
+    monkeypatch.setenv("LRA_RUNS_DIR", str(trained))
+    return result_of(*TRAIN, "finished=show")
+
+
+def test_train_writes_a_record_and_hands_it_back(trained, shown):
+    (path,) = results(trained)
     record = json.loads(path.read_text())
-    accuracy = record["outcome"]["test_accuracy"]
-    assert f"{100 * accuracy:.2f} %" in out
-    assert "37.15 %" not in out, "the paper's number stands beside runs of its own settings alone"
-    assert "NOT the benchmark" in out
-    assert "majority class" in out
+    assert (shown.record, shown.run.folder) == (record, path.parent)
+    assert shown.objective == record["outcome"]["best_dev_accuracy"]
+    assert published_accuracy_for(shown.record, "paper") is None, "that is for runs of the paper's own settings alone"
+    assert record["identity"]["size"] == "tiny"
     assert record["outcome"]["test_examples"] == 64
     assert record["settings"]["attention"]["num_landmarks"] == 64
     assert record["settings"]["protocol"]["pinv_start"] == "batch"
@@ -57,47 +67,41 @@ def test_train_prints_what_its_accuracy_is_worth_and_writes_a_record(trained):
 
 
 @pytest.mark.slow
-def test_a_finished_run_is_never_overwritten_unless_forced(trained, data_dir, monkeypatch, result_of):
-    runs, _ = trained
-    monkeypatch.setenv("LRA_DATA_DIR", str(data_dir))
-    monkeypatch.setenv("LRA_RUNS_DIR", str(runs))
-    (path,) = results(runs)
+def test_a_finished_run_is_never_overwritten_unless_forced(trained, shown, refused, result_of):
+    (path,) = results(trained)
     before = path.read_text()
-    refused = lra_here(*TRAIN, data=data_dir, runs=runs)
-    assert refused.returncode == 2
-    assert refused.stderr.startswith("lra: this run has a result already")
-    assert "force=true" in refused.stderr
+    error = refused(*TRAIN)
+    assert (error.kind, error.key, error.value) == ("finished", str(path.parent), shown.record.test_accuracy)
+    assert error.right.split()[-1] == "force=true"
     assert path.read_text() == before
-    shown = result_of(*TRAIN, "finished=show")
-    assert (shown.record, shown.run.folder) == (json.loads(before), path.parent)
-    assert shown.objective == shown.record.best_dev_accuracy
-    forced = lra_here(*TRAIN, "force=true", "logger=csv", data=data_dir, runs=runs)
-    assert forced.returncode == 0
-    old, new = (json.loads(p.read_text())["outcome"]["test_accuracy"] for p in results(runs))
+    forced = result_of(*TRAIN, "force=true", "logger=csv")
+    assert forced.run.folder == path.parent
+    old, new = (json.loads(p.read_text())["outcome"]["test_accuracy"] for p in results(trained))
     assert old == new, "the old record is kept beside, and the same seed gives the same accuracy"
 
 
 @pytest.mark.slow
-def test_a_sweep_gives_a_result_for_every_cell(home, capsys):
+def test_a_sweep_gives_a_result_for_every_cell_and_trains_none_again(home, monkeypatch):
     words = (*TRAIN, "-m", "attention=full,none", "logger=csv")
-    code, _, _ = run(capsys, *words)
-    assert code == 0
+    assert main(words) == 0
     assert len(results(home)) == 2
-    code, out, _ = run(capsys, *words)
-    assert code == 0
-    assert out.count("Finished before") == 2
+    monkeypatch.setattr("lra.verbs.train_attempt.train_run", lambda *_, **__: pytest.fail("trained again"))
+    assert main(words) == 0
 
 
 @pytest.mark.slow
-def test_max_steps_stops_early_without_a_result_and_the_run_goes_on_later(home, capsys):
-    code, out, _ = run(capsys, *TRAIN, "logger=csv", "trainer.max_steps=3")
-    assert code == 0
-    assert "Stopped at step 3 of 4" in out
+def test_max_steps_stops_early_without_a_result_and_the_run_goes_on_later(home, monkeypatch, result_of):
+    assert result_of(*TRAIN, "logger=csv", "trainer.max_steps=3") is None
+    (checkpoint,) = home.rglob("last.ckpt")
+    assert saved_step(checkpoint) == 3
     assert not results(home)
-    code, out, _ = run(capsys, *TRAIN, "logger=csv")
-    assert code == 0
-    assert "Going on from step 3" in out
-    assert len(results(home)) == 1
+    made, training_step = [], ClassifierModule.training_step
+    monkeypatch.setattr(
+        ClassifierModule, "training_step", lambda *given, **named: made.append(1) or training_step(*given, **named)
+    )
+    trained = result_of(*TRAIN, "logger=csv")
+    assert len(made) == 1, "of the four steps three were made before"
+    assert results(home) == [trained.run.folder / "result.json"]
 
 
 @pytest.mark.slow
@@ -115,81 +119,79 @@ def test_training_and_evaluating_need_neither_tfds_nor_wandb_and_another_process
 
     words = [str(home), *TRAIN, "logger=csv"]
     done = subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    assert "the same as recorded" in done.stdout
+    assert done.returncode == 0, done.stderr  # another accuracy than the recorded one would be an error
     assert result_of("evaluate", f"run={results(home)[0].parent}").is_as_recorded
 
 
 @pytest.mark.slow
-def test_prepare_says_at_once_that_it_is_done_and_checks(home, result_of, capsys):
-    assert not result_of("prepare", "task=listops", "size=tiny").made
-    assert "256 examples" in capsys.readouterr().out
+def test_prepare_says_at_once_that_it_is_done_and_checks(home, result_of):
+    prepared = result_of("prepare", "task=listops", "size=tiny")
+    assert not prepared.made
+    assert read_manifest(prepared.folder)["splits"]["train"]["count"] == 256
     assert result_of("prepare", "task=listops", "size=tiny", "check=true").checked
 
 
 @pytest.mark.slow
-def test_prepare_from_the_benchmarks_own_files(tmp_path, monkeypatch, capsys):
+def test_prepare_from_the_benchmarks_own_files(tmp_path, monkeypatch, result_of, refused):
     monkeypatch.setenv("LRA_DATA_DIR", str(tmp_path / "data"))
     monkeypatch.chdir(tmp_path)
     for name, count in (("train", 10), ("val", 3), ("test", 2)):
         rows = [f"( ( ( [MAX {i} ) {i} ) ] )\t{i}" for i in range(count)]
         (tmp_path / f"basic_{name}.tsv").write_text("\n".join(["Source\tTarget", *rows]) + "\n")
-    code, _, err = run(capsys, "prepare", "task=listops", "size=tiny", f"source={tmp_path}", "verify=false")
-    assert code == 0, err
-    manifest = json.loads((tmp_path / "data/stores/listops/tiny" / MANIFEST).read_text())
+    prepared = result_of("prepare", "task=listops", "size=tiny", f"source={tmp_path}", "verify=false")
+    assert (prepared.made, prepared.folder) == (True, tmp_path / "data/stores/listops/tiny")
+    manifest = json.loads((prepared.folder / MANIFEST).read_text())
     assert [split["count"] for split in manifest["splits"].values()] == [10, 3, 2]
     assert manifest["origin"] == "stand-in", "not the benchmark's 96,000 rows"
-    code, _, err = run(capsys, "prepare", "task=listops", "size=tiny", "source=generate")
-    assert code == 2
-    assert "force=true" in err
+    error = refused("prepare", "task=listops", "size=tiny", "source=generate")
+    assert (error.kind, error.key, error.value) == ("other_data", "source", "generate")
 
 
 @pytest.mark.slow
-def test_show_model_ends_with_the_parameters(capsys):
-    code, out, _ = run(capsys, "show", "model", "task=text", "attention=nystrom")
-    assert code == 0
-    assert out.splitlines()[-1] == "parameters: 370702"
-    own = [cells_of(line)[-1].replace(",", "") for line in out.splitlines()[:-1]]
-    assert sum(int(number) for number in own if number.isdecimal()) == 370_702, "the layers add up"
+def test_show_model_ends_with_the_parameters(capsys, result_of):
+    shown = result_of("show", "model", "task=text", "attention=nystrom")
+    assert shown.parameters == 370_702
+    assert capsys.readouterr().out.split()[-1] == "370702"
+    own = [row[-1].replace(",", "") for row in shown.table.rows]
+    assert sum(int(number) for number in own if number) == 370_702, "the layers add up"
 
 
 @pytest.mark.slow
-def test_show_model_marks_what_is_over_the_benchmarks_ten_percent(capsys):
-    _, out, _ = run(capsys, "show", "model", "task=listops", "attention=linformer")
-    assert "+500% parameters against attention=full (209,802)" in out
-    assert out.splitlines()[-1] == "parameters: 1258378"
-    _, out, _ = run(capsys, "show", "model", "task=listops", "attention=nystrom")
-    assert "10 %" not in out
+def test_show_model_marks_what_is_over_the_benchmarks_ten_percent(result_of):
+    shown = result_of("show", "model", "task=listops", "attention=linformer")
+    assert (shown.parameters, shown.full_parameters, shown.is_over_limit) == (1_258_378, 209_802, True)
+    assert not result_of("show", "model", "task=listops", "attention=nystrom").is_over_limit
 
 
 @pytest.mark.slow
-def test_show_protocol_lists_every_switch_with_its_values(capsys):
-    code, out, _ = run(capsys, "show", "protocol")
-    assert code == 0
+def test_show_protocol_lists_every_switch_with_its_values(result_of):
+    rows = dict(result_of("show", "protocol").parts)["Switches"]
     protocols = {name: load_config("train", [f"protocol={name}"]).protocol for name in ("paper", "clean")}
     assert protocols["paper"].keys() == protocols["clean"].keys()
-    rows = [line.split() for line in out.splitlines() if line.startswith("  ")]
+    values, switch = {}, ""
+    for first, having, _ in rows[1:]:
+        switch = switch if first.startswith(" ") else first
+        values.setdefault(switch, {}).update({name: first.strip() for name in having.split(", ") if name})
     for switch in set(protocols["paper"]) - {"name"}:
-        assert any(line.startswith(f"{switch} ") for line in out.splitlines()), switch
         for name, protocol in protocols.items():
-            value = as_typed(protocol[switch])
-            assert any(row[0] == value and name in [each.strip(",") for each in row[1:3]] for row in rows), switch
+            assert values[switch][name] == as_typed(protocol[switch]), switch
 
 
 @pytest.mark.slow
-def test_show_data_draws_trees(home, capsys):
-    code, out, _ = run(capsys, "show", "data", "task=listops", "size=tiny", "examples=2")
-    assert code == 0
-    assert "train 0" in out
-    assert "train 1" in out
-    assert " = " in out
+def test_show_data_draws_trees(home, result_of):
+    shown = result_of("show", "data", "task=listops", "size=tiny", "examples=2")
+    assert (shown.split, len(shown.examples)) == ("train", 2)
+    assert all(" = " in " ".join(example.lines) for example in shown.examples), "each tree has its value"
 
 
-def test_doctor_names_folders_and_data(home, capsys):
-    code, out, _ = run(capsys, "doctor")
-    assert code == 0
-    for word in ("torch", "LRA_DATA_DIR", str(home), "prepared listops", "offline", "size=tiny"):
-        assert word in out
+def test_doctor_names_folders_and_data(home, data_dir, result_of):
+    facts = {fact.what: fact for fact in result_of("doctor").facts}
+    assert facts["torch"].text == torch.__version__
+    assert str(home) in facts["runs (LRA_RUNS_DIR)"].text
+    assert str(data_dir) in facts["data (LRA_DATA_DIR)"].text
+    assert facts["prepared listops"].state == "ok"
+    assert "size=tiny" in facts["prepared listops"].text
+    assert facts["W&B"].text.split(";")[0] == "offline"
 
 
 def test_help_lists_the_verbs_and_shows_examples(capsys):
