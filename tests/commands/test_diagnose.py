@@ -6,13 +6,14 @@ import shutil
 
 import pytest
 import torch
+from rich.console import Console
 
 from lra.cli import main
 from lra.tools.diagnosis.schema import read_diagnosis
-from lra.tools.diagnosis.sentences import VERDICTS
+from lra.tools.diagnosis.sentences import VERDICTS, swap_name
 from lra.training.checkpoints import read_checkpoint
+from lra.training.wandb_server import sync_command
 from lra.types import UserError
-from tests.commands.test_cli import run
 from tests.commands.test_report import Page
 from tests.conftest import lra_here
 from tests.training.offline_run import offline_runs
@@ -31,13 +32,21 @@ def trained(data_dir, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def diagnosed(trained, data_dir, tmp_path_factory):
-    """The Nyström run after its diagnosis, and what was printed."""
+    """The folder of the Nyström run after its diagnosis."""
     runs = tmp_path_factory.mktemp("once") / "runs"
     shutil.copytree(trained / "default", runs / "default")
     folder = next(runs.glob("default/*/*/*/seed0"))
     done = lra_here("diagnose", f"run={folder}", *FEW, data=data_dir, runs=runs)
     assert done.returncode == 0, done.stderr
-    return folder, done.stdout
+    return folder
+
+
+@pytest.fixture
+def again(diagnosed, data_dir, tmp_path, monkeypatch, result_of):
+    """The same diagnosis once more, in this process, into another folder."""
+    monkeypatch.setenv("LRA_DATA_DIR", str(data_dir))
+    monkeypatch.setenv("LRA_RUNS_DIR", str(diagnosed.parents[4]))
+    return result_of("diagnose", f"run={diagnosed}", *FEW, f"to={tmp_path}/a/b")
 
 
 def run_of(runs):
@@ -46,7 +55,7 @@ def run_of(runs):
 
 @pytest.mark.slow
 def test_the_page_holds_each_figure_and_needs_no_other_file(diagnosed):
-    text = (diagnosed[0] / "diagnosis.html").read_text()
+    text = (diagnosed / "diagnosis.html").read_text()
     page = Page(text)
     assert page.open == []
     assert page.tags & {"script", "link"} == set()
@@ -70,44 +79,47 @@ def test_the_page_holds_each_figure_and_needs_no_other_file(diagnosed):
 
 @pytest.mark.slow
 def test_the_json_reads_back_and_has_each_head_and_swap(diagnosed):
-    diagnosis = read_diagnosis(diagnosed[0] / "diagnosis.json")
+    diagnosis = read_diagnosis(diagnosed / "diagnosis.json")
     assert [len(heads) for heads in diagnosis["layers"]] == [2, 2]
     subject = diagnosis["subject"]
     assert (subject["task"], subject["attention"]) == ("listops", "nystrom")
-    assert subject["run"] == diagnosed[0].relative_to(diagnosed[0].parents[4]).as_posix()
+    assert subject["run"] == diagnosed.relative_to(diagnosed.parents[4]).as_posix()
     assert (subject["examples"], subject["sequences"], subject["num_landmarks"]) == (20, 2, 64)
     assert [swap["name"] for swap in diagnosis["swaps"]].count("nystrom") == 5
-    text = " ".join((diagnosed[0] / "diagnosis.html").read_text().split())
+    text = " ".join((diagnosed / "diagnosis.html").read_text().split())
     assert diagnosis["answer"][-1] == VERDICTS["majority"], "a model of a few steps"
     for sentence in diagnosis["answer"]:
         assert sentence in text
-        assert sentence in " ".join(diagnosed[1].split())
     for swap in diagnosis["swaps"]:
         assert swap["accuracy"] * 20 == pytest.approx(round(swap["accuracy"] * 20))
 
 
 @pytest.mark.slow
-def test_the_terminal_says_the_answer(diagnosed):
-    folder, out = diagnosed
-    assert "each head against exact attention" in out
-    assert "exact attention" in out
-    assert "on 20 dev examples" in out
-    assert f"{folder}/diagnosis.html" in out
+def test_the_terminal_says_the_answer(again, tmp_path, capsys):
+    assert list(again.tables) == ["heads", "swaps"]
+    assert [row[0] for row in again.tables["heads"].rows] == [
+        f"layer {layer}, head {head}" for layer in (1, 2) for head in (1, 2)
+    ]
+    swaps = again.diagnosis["swaps"]
+    assert {row[0] for row in again.tables["swaps"].rows} == {swap_name(swap) for swap in swaps}
+    assert again.files == (tmp_path / "a/b/diagnosis.html", tmp_path / "a/b/diagnosis.json")
+    capsys.readouterr()
+    again.show(Console(width=80))
+    out = capsys.readouterr().out
+    assert " ".join(again.diagnosis["answer"]) in " ".join(out.split())
+    assert all(row[0] in out for table in again.tables.values() for row in table.rows)
     assert len(out.splitlines()) < 60
 
 
 @pytest.mark.slow
-def test_the_same_run_gives_the_same_page(diagnosed, data_dir, tmp_path):
-    folder, _ = diagnosed
-    done = lra_here("diagnose", f"run={folder}", *FEW, f"to={tmp_path}/a/b", data=data_dir, runs=folder.parents[4])
-    assert done.returncode == 0, done.stderr
-    for name in ("diagnosis.json", "diagnosis.html"):
-        assert (tmp_path / "a/b" / name).read_bytes() == (folder / name).read_bytes()
+def test_the_same_run_gives_the_same_page(diagnosed, again):
+    for path in again.files:
+        assert path.read_bytes() == (diagnosed / path.name).read_bytes()
 
 
 @pytest.mark.slow
 def test_the_report_links_to_it(diagnosed, data_dir, tmp_path):
-    folder, _ = diagnosed
+    folder = diagnosed
     runs = folder.parents[4]
     for out in (runs / "default/report.html", tmp_path / "elsewhere/page.html"):
         words = ("report", "run_group=default", "samples=0", f"out={out}")
@@ -142,15 +154,14 @@ def test_a_fresh_model_has_no_accuracies(home, result_of):
 
 
 @pytest.mark.slow
-def test_it_is_logged_to_wandb_when_that_is_asked_for(trained, home, capsys, tmp_path, monkeypatch):
+def test_it_is_logged_to_wandb_when_that_is_asked_for(trained, home, result_of, capsys, tmp_path, monkeypatch):
     monkeypatch.setenv("WANDB_DATA_DIR", str(tmp_path / "staged"))
     words = ("diagnose", f"run={run_of(trained)}", *FEW, f"to={tmp_path}/out")
-    code, out, err = run(capsys, *words, "logger=wandb")
-    assert code == 0, err
-    assert "wandb sync" in out
+    shown = result_of(*words, "logger=wandb")
+    assert sync_command(tmp_path / "out/diagnosis-wandb") in capsys.readouterr().out
     (offline,) = offline_runs(tmp_path / "out")
     assert offline.run.job_type == "diagnose"
-    diagnosis = read_diagnosis(tmp_path / "out/diagnosis.json")
+    diagnosis = shown.diagnosis
     errors = [head["matrix_error"] for heads in diagnosis["layers"] for head in heads]
     assert offline.summary["diagnosis/matrix_error"] == pytest.approx(sum(errors) / len(errors))
     assert offline.summary["accuracy/trained"] == diagnosis["swaps"][0]["accuracy"]
@@ -184,7 +195,7 @@ def test_a_checkpoint_of_weights_that_are_no_numbers(trained, home, refused, tmp
 @pytest.mark.slow
 @pytest.mark.parametrize("subject", [["run=RUN"], ["size=tiny", "trainer=cpu"]])
 def test_threads_and_the_check_of_the_data_are_as_typed(
-    trained, data_dir, home, capsys, tmp_path, monkeypatch, subject
+    trained, data_dir, home, refused, tmp_path, monkeypatch, subject
 ):
     asked = []
     monkeypatch.setattr("lra.training.machine.torch.set_num_threads", asked.append)
@@ -195,42 +206,44 @@ def test_threads_and_the_check_of_the_data_are_as_typed(
     content[-1] ^= 1
     tokens.write_bytes(content)
     words = [word.replace("RUN", str(run_of(trained))) for word in subject]
-    code, _, err = run(capsys, "diagnose", *words, "trainer.threads=2", "check=true")
-    assert code == 2
-    assert f"{tokens} has changed since it was made" in err
+    error = refused("diagnose", *words, "trainer.threads=2", "check=true")
+    assert (error.kind, error.key) == ("changed_file", tokens.name)
     assert asked == [2]
 
 
 @pytest.mark.slow
-def test_a_run_without_a_checkpoint(trained, home, capsys, tmp_path):
+def test_a_run_without_a_checkpoint(trained, home, refused, tmp_path):
     folder = tmp_path / "copy"
     shutil.copytree(run_of(trained), folder)
     (folder / "best.ckpt").unlink()
-    code, _, err = run(capsys, "diagnose", f"run={folder}")
-    assert code == 2
-    assert "has no best.ckpt" in err
+    error = refused("diagnose", f"run={folder}")
+    assert (error.kind, error.key) == ("missing_file", "best.ckpt")
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "damage, said",
+    "damage, kind, key",
     [
-        (lambda text: text[:50], "diagnosis.json"),
-        (lambda text: "[]", "is no diagnosis of version 1"),
-        (lambda text: text.replace('"version": 1', '"version": 9'), "is no diagnosis of version 1"),
-        (lambda text: text.replace('"matrix_error": ', '"matrix_error": -', 1), "matrix_error"),
+        (lambda text: text[:50], "no_json", "diagnosis.json"),
+        (lambda text: "[]", "other_version", "diagnosis.json"),
+        (lambda text: text.replace('"version": 1', '"version": 9'), "other_version", "diagnosis.json"),
+        (lambda text: text.replace('"matrix_error": ', '"matrix_error": -', 1), "wrong_field", "matrix_error"),
     ],
 )
-def test_a_damaged_json_is_refused(diagnosed, tmp_path, damage, said):
-    (tmp_path / "diagnosis.json").write_text(damage((diagnosed[0] / "diagnosis.json").read_text()))
-    with pytest.raises(UserError, match=said):
+def test_a_damaged_json_is_refused(diagnosed, tmp_path, damage, kind, key):
+    (tmp_path / "diagnosis.json").write_text(damage((diagnosed / "diagnosis.json").read_text()))
+    with pytest.raises(UserError) as refused:
         read_diagnosis(tmp_path / "diagnosis.json")
+    assert refused.value.kind == kind
+    assert refused.value.key.endswith(key)
 
 
 @pytest.mark.slow
-def test_no_folder_of_runs_takes_it_for_a_record(diagnosed, data_dir):
-    runs = diagnosed[0].parents[4]
-    done = lra_here("show", "runs", "run_group=default", data=data_dir, runs=runs)
-    assert done.returncode == 0
-    assert json.loads((diagnosed[0] / "diagnosis.json").read_text())["subject"]["task"] in done.stdout
+def test_no_folder_of_runs_takes_it_for_a_record(diagnosed, monkeypatch, result_of):
+    monkeypatch.setenv("LRA_RUNS_DIR", str(diagnosed.parents[4]))
+    shown = result_of("show", "runs", "run_group=default")
+    (line,) = shown.lines
+    subject = json.loads((diagnosed / "diagnosis.json").read_text())["subject"]
+    assert (line.path, line.task) == (diagnosed, subject["task"])
+    assert line.record is not None
     assert main(["diagnose", "--help"]) == 0

@@ -140,5 +140,6 @@ def read_diagnosis(path: Path) -> Diagnosis:
         raise UserError(f"{path} has more than {MOST_BYTES >> 20} MiB; {remedy}")
     content = parsed_json(path.read_bytes(), path, remedy)
     if not isinstance(content, dict) or content.get("version") != DIAGNOSIS_VERSION:
-        raise UserError(f"{path} is no diagnosis of version {DIAGNOSIS_VERSION}; {remedy}")
+        line = f"{path} is no diagnosis of version {DIAGNOSIS_VERSION}; {remedy}"
+        raise UserError(line, kind="other_version", key=str(path), right=DIAGNOSIS_VERSION)
     return checked(ADAPTER, content, path, remedy)
