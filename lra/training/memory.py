@@ -54,8 +54,9 @@ def in_fewest_parts(measure: Callable[[int], T], batch_size: int, *, same: Calla
         release_memory()
         parts = next_parts(batch_size, parts)
         if parts is not None and not same(parts):
-            raise UserError(f"out of memory, and in {parts} parts the batch would make another run")
-    raise UserError("out of memory with one example at a time")
+            line = f"out of memory, and in {parts} parts the batch would make another run"
+            raise UserError(line, kind="other_run", value=parts)
+    raise UserError("out of memory with one example at a time", kind="no_memory")
 
 
 def release_memory() -> None:

@@ -318,6 +318,10 @@ def _initial_parts(cfg: DictConfig, run: Run) -> int:
     if cfg.trainer.accumulate_grad_batches != AUTO:
         raise UserError(
             f"{PARTS_OPTION}={typed}, but the run was begun with its batch in {saved} parts; to go on type"
-            f" {PARTS_OPTION}={AUTO}, to begin again move {run.folder} away"
+            f" {PARTS_OPTION}={AUTO}, to begin again move {run.folder} away",
+            kind="other_parts",
+            key=PARTS_OPTION,
+            value=typed,
+            right=f"{PARTS_OPTION}={AUTO}",
         )
     return saved
