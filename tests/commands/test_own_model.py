@@ -4,7 +4,9 @@ import json
 
 import pytest
 
+from lra.base.printed_commands import command
 from lra.cli import main
+from lra.verbs.train_summary import verdict
 
 WORDS = ("size=tiny", "recipe.steps=2", "recipe.eval_every=2", "logger=csv")
 CHOSEN = {"gru": ["model=gru"], "thin": ["model=thin", "attention=nystrom"], "thin_s4d": ["model=thin", "mixer=s4d"]}
@@ -21,14 +23,18 @@ def conf(tmp_path):
     return str(tmp_path / "conf")
 
 
+def compared(result_of) -> list[str]:
+    """The names of the rows of a comparison of what was trained."""
+    (made,) = result_of("compare", "show", "run_group=default", "size=tiny", "format=csv").tables
+    return [row["method"] for row in made.table.csv_rows]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("case", CHOSEN)
-def test_it_trains_and_is_evaluated_and_recorded_under_its_own_name(case, conf, home, capsys, result_of):
+def test_it_trains_and_is_evaluated_and_recorded_under_its_own_name(case, conf, home, result_of):
     trained = result_of("train", "--config-dir", conf, *CHOSEN[case], *WORDS)
     name = case.split("_")[0]
-    out = capsys.readouterr().out
-    assert f"listops/{name}" in out
-    assert f"The full run: lra train task=listops model={name}" in out
+    assert command("train", "task=listops", f"model={name}") in verdict(trained.record), "the full run"
     (path,) = home.glob(f"default/listops/{name}/*/seed0/result.json")
     record = json.loads(path.read_text())
     assert (trained.record, trained.run.folder) == (record, path.parent)
@@ -36,20 +42,17 @@ def test_it_trains_and_is_evaluated_and_recorded_under_its_own_name(case, conf, 
     assert record["settings"]["model"]["name"] == name
     assert ("approximation" in record) == (case == "thin"), "of Nyström layers, wherever they are"
     assert result_of("evaluate", "--config-dir", conf, f"run={path.parent}").is_as_recorded
-    capsys.readouterr()
-    assert main(["compare", "show", "run_group=default", "size=tiny", "format=csv"]) == 0
-    assert f"\n{name}," in capsys.readouterr().out
+    assert compared(result_of) == [name]
 
 
 @pytest.mark.slow
-def test_without_its_conf_folder_a_run_of_it_is_refused_in_a_line(conf, home, capsys):
+def test_without_its_conf_folder_a_run_of_it_is_refused_in_a_line(conf, home, refused):
     assert main(["train", "--config-dir", conf, "model=gru", *WORDS]) == 0
     (path,) = home.rglob("result.json")
-    capsys.readouterr()
-    assert main(["evaluate", f"run={path.parent}"]) == 2
-    (line,) = capsys.readouterr().err.splitlines()
-    assert "model._target_=tests.model.own_models.GruClassifier is not named in this conf tree" in line
-    assert "--config-dir" in line
+    error = refused("evaluate", f"run={path.parent}")
+    assert (error.kind, error.key) == ("unnamed_class", "model._target_")
+    assert error.value == "tests.model.own_models.GruClassifier"
+    assert "--config-dir" in str(error)
 
 
 @pytest.mark.slow
@@ -71,18 +74,16 @@ def test_a_step_of_it_is_measured(conf, home, capsys):
 
 
 @pytest.mark.slow
-def test_a_class_that_is_typed_alone_is_called_by_its_name(home, capsys):
+def test_a_class_that_is_typed_alone_is_called_by_its_name(home, result_of):
     assert main(["train", "model._target_=tests.model.own_models.AnyGru", *WORDS]) == 0
     (path,) = home.glob("default/listops/AnyGru/*/seed0/result.json")
     assert json.loads(path.read_text())["identity"]["attention"] == "AnyGru"
-    capsys.readouterr()
-    assert main(["compare", "show", "run_group=default", "size=tiny", "format=csv"]) == 0
-    assert "\nAnyGru," in capsys.readouterr().out
+    assert compared(result_of) == ["AnyGru"]
 
 
 @pytest.mark.slow
-def test_a_class_that_does_not_take_the_encoders_settings_is_refused_in_a_line(home, capsys):
-    assert main(["show", "model", "model._target_=tests.model.own_models.GruClassifier"]) == 2
-    (line,) = capsys.readouterr().err.splitlines()
-    assert "unknown option model.num_layers; tests.model.own_models.GruClassifier takes" in line
-    assert "docs/your_attention.md" in line
+def test_a_class_that_does_not_take_the_encoders_settings_is_refused_in_a_line(home, refused):
+    error = refused("show", "model", "model._target_=tests.model.own_models.GruClassifier")
+    assert (error.kind, error.key) == ("unknown_option", "model.num_layers")
+    assert "tests.model.own_models.GruClassifier" in str(error)
+    assert "docs/your_attention.md" in str(error)
