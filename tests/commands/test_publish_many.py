@@ -6,7 +6,6 @@ import sys
 
 import pytest
 
-from lra.cli import main
 from lra.run import RUNNER, TRAINING, Run
 from tests.conftest import ROOT
 from tests.tables.records import make_record
@@ -21,12 +20,6 @@ sys.stdin.readline()
 record = make_record(seed=int(sys.argv[2]))
 append_new(Path(sys.argv[1]), lambda there: [] if record in there else [record])
 """
-
-
-def run(capsys, *words):
-    capsys.readouterr()
-    code = main(list(words))
-    return code, *capsys.readouterr()
 
 
 def lay(folder, record, **files):
@@ -81,8 +74,8 @@ def other(tmp_path):
     return lay(tmp_path / "other/seed0", make_record(), best_ckpt="foreign", metrics_csv="foreign")
 
 
-def place_of(capsys, home, other):
-    run(capsys, "import", str(other))
+def place_of(result_of, home, other):
+    result_of("import", str(other))
     (record,) = home.rglob("result.json")
     for path in record.parent.iterdir():
         path.unlink()
@@ -91,26 +84,26 @@ def place_of(capsys, home, other):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("file", [TRAINING, RUNNER])
-def test_a_run_in_progress_is_left_alone(home, capsys, other, file):
-    folder = place_of(capsys, home, other)
+def test_a_run_in_progress_is_left_alone(home, result_of, refused, other, file):
+    folder = place_of(result_of, home, other)
     (folder / "best.ckpt").write_text("ours")
     with Run(folder).lock(file):
-        code, _, err = run(capsys, "import", str(other))
-    assert code == 2
-    assert "in progress here" in err
-    assert str(folder) in err
+        error = refused("import", str(other))
+    assert error.kind == "no_records"
+    assert (error.__cause__.kind, error.__cause__.key) == ("in_progress", str(folder))
+    assert str(folder) in str(error)
     assert (folder / "best.ckpt").read_text() == "ours"
     assert not (folder / "result.json").exists()
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("file", ["last.ckpt", "best.ckpt"])
-def test_a_run_that_was_begun_here_is_never_mixed(home, capsys, other, file):
-    folder = place_of(capsys, home, other)
+def test_a_run_that_was_begun_here_is_never_mixed(home, result_of, refused, other, file):
+    folder = place_of(result_of, home, other)
     (folder / file).write_text("ours")
-    code, _, err = run(capsys, "import", str(other))
-    assert code == 2
-    assert "was begun here" in err
+    error = refused("import", str(other))
+    assert error.kind == "no_records"
+    assert (error.__cause__.kind, error.__cause__.key) == ("begun_here", str(folder))
     assert [path.name for path in folder.iterdir() if not path.name.endswith("lock")] == [file]
 
 

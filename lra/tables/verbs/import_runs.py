@@ -67,16 +67,19 @@ def run(cfg: DictConfig) -> Imported:
     into = None if cfg.into is None else checked_name(cfg.into, "into=", example="table", nested=True)
     collection = collect(path, separate_run_groups=into is None)
     copied: list[bool] = []  # of each run that is here now
+    refused: list[UserError] = []  # of each other run
     for record, source in zip(collection.records, collection.sources, strict=True):
         try:
             copied.append(_bring(source, record, _run(Path(cfg.paths.runs), record, into)))
         except UserError as error:
+            refused.append(error)
             collection.left_out += 1
             collection.problems.append(visible(f"left out: {describe(record)}: {error}"))
     if not copied:
         first, *others = collection.problems or ["no record of a run is there"]
         more = f" (and {len(others)} more)" if others else ""
-        raise UserError(f"nothing is imported from {path}; {first}{more}", kind="no_records", key=str(path))
+        line = f"nothing is imported from {path}; {first}{more}"
+        raise UserError(line, kind="no_records", key=str(path)) from next(iter(refused), None)
     return Imported(
         runs=Path(cfg.paths.runs),
         copied=copied.count(True),
@@ -105,15 +108,16 @@ def _bring(source: Path, record: Record, run: Run) -> bool:
                 there = run.record
                 if there is None:
                     if any((run.folder / name).exists() for name in BEGUN):
-                        raise UserError(
-                            f"a run of these settings was begun here; finish it, or move it away: {run.folder}"
-                        )
+                        line = f"a run of these settings was begun here; finish it, or move it away: {run.folder}"
+                        raise UserError(line, kind="begun_here", key=str(run.folder))
                     _copy(source, record, run)
                     return True
         except RunLockedError as error:
-            raise UserError(f"a run of these settings is in progress here: {run.folder}") from error
+            line = f"a run of these settings is in progress here: {run.folder}"
+            raise UserError(line, kind="in_progress", key=str(run.folder)) from error
     if there != record:
-        raise UserError(f"it is here already, with another result: {run.folder}")
+        line = f"it is here already, with another result: {run.folder}"
+        raise UserError(line, kind="other_result", key=str(run.folder))
     return False
 
 
