@@ -338,7 +338,8 @@ class Run:
         if stored is None:
             return
         if record is None or stored != record:
-            raise RunLockedError(f"another process has just finished this run: {self.folder}")
+            line = f"another process has just finished this run: {self.folder}"
+            raise RunLockedError(line, kind="finished", key=str(self.folder))
         aside = self._folder_aside(record.provenance["finished_at"])
         aside.mkdir(exist_ok=True)
         kept = {path.name for path in self.folder.iterdir()} - {TRAINING, RUNNER}

@@ -30,6 +30,7 @@ FOLDER_PROBLEMS = {
     errno.EOPNOTSUPP: "files cannot be locked on this file system (flock)",
     errno.ENOENT: "there is no such file or folder, and it cannot be made",
 }
+NOT_FORESEEN = "not foreseen"  # said of any other error
 TARGET_NOT_FOUND = re.compile(r"Error locating target '([^']+)'")
 MISSING_SIZE = re.compile(r"Interpolation key 'task\.sizes\.([^']+)' not found")
 
@@ -94,7 +95,7 @@ def _in_words(error: BaseException) -> str:
         )
     if _is_raised_by_hydra(error):
         return f"Hydra cannot compose this ({type(error).__name__}); look at the defaults lists of your own YAML files"
-    return f"{type(error).__name__}: {error} (not foreseen; LRA_DEBUG=1 in front of the command shows where)"
+    return f"{type(error).__name__}: {error} ({NOT_FORESEEN}; LRA_DEBUG=1 in front of the command shows where)"
 
 
 def _is_raised_by_hydra(error: BaseException) -> bool:

@@ -61,8 +61,6 @@ def test_two_at_once_train_once_and_lose_nothing(home):
     said = [process.communicate(timeout=180) for process in both]
     codes = sorted(process.returncode for process in both)
     assert codes == [0, LOCKED], said
-    (busy,) = [err for process, (_, err) in zip(both, said, strict=True) if process.returncode == LOCKED]
-    assert "another process" in busy
     run, replaced = folders(home)
     assert Run(run).record is not None
     (kept,) = replaced
@@ -70,7 +68,7 @@ def test_two_at_once_train_once_and_lose_nothing(home):
 
 
 @pytest.mark.slow
-def test_a_run_in_progress_is_left_alone(home, capsys):
+def test_a_run_in_progress_is_left_alone(home):
     assert main([*COMMAND, "trainer.max_steps=1"]) == 0
     run, _ = folders(home)
     before = contents(run)
@@ -85,7 +83,6 @@ def test_a_run_in_progress_is_left_alone(home, capsys):
     finally:
         holder.kill()
         holder.wait()
-    assert "another process is training this run" in capsys.readouterr().err
     assert folders(home) == (run, [])
     assert contents(run) == before
 
@@ -139,6 +136,7 @@ def test_a_second_result_of_the_same_second_has_a_folder_of_its_own(finished):
 def test_a_result_that_came_since_is_not_moved(finished):
     folder, _ = finished
     before = sorted(path.name for path in folder.iterdir())
-    with pytest.raises(RunLockedError, match="has just finished"):
+    with pytest.raises(RunLockedError) as refused:
         Run(folder).keep_aside(None)
+    assert refused.value.kind == "finished"
     assert sorted(path.name for path in folder.iterdir()) == before

@@ -16,7 +16,7 @@ from lra.settings.compose import load_config
 from lra.settings.hashed_settings import config_hash
 from lra.settings.run_folder import store_dir
 from lra.settings.stored_config import read_stored_config
-from lra.terminal.errors import explain
+from lra.terminal.errors import NOT_FORESEEN, explain
 from lra.types import UserError
 from tests.tables.records import make_record
 
@@ -144,10 +144,13 @@ def test_a_setting_that_was_removed_is_passed_over_at_the_value_that_acts_as_tod
 
 
 def test_a_setting_that_was_removed_is_refused_at_another_value(stored, tmp_path):
-    said = read(tmp_path, changed(stored["nystrom"], ("attention", "causal"), True))
-    assert said.startswith(f"{tmp_path / 'config.yaml'}: attention.causal=true ")
-    assert "removed" in said
-    assert "\n" not in said
+    settings = changed(stored["nystrom"], ("attention", "causal"), True)
+    assert read(tmp_path, settings).startswith(f"{tmp_path / 'config.yaml'}: attention.causal=true ")
+    with pytest.raises(UserError) as refused:
+        read_stored_config(tmp_path)
+    error = refused.value
+    assert (error.kind, error.key, error.value) == ("removed_option", "attention.causal", True)
+    assert "\n" not in str(error)
 
 
 @pytest.mark.parametrize("target", ["lra.training.reference_place.ReferencePlace", "lra.training.gone.Gone"])
@@ -163,7 +166,7 @@ def test_a_callback_that_is_no_more_keeps_no_run_from_being_evaluated(target, st
 def test_whatever_is_missing_is_foreseen(name, stored, tmp_path):
     for key in keys_of(stored[name]):
         said = read(tmp_path, changed(stored[name], key))
-        assert "not foreseen" not in said, (key, said)
+        assert NOT_FORESEEN not in said, (key, said)
         where = "" if "parameter_groups" in key else f"{tmp_path / 'config.yaml'}: "  # an evaluation does not read them
         assert said == "" or f"{where}{key[0]}" in said, (key, said)
 
@@ -175,7 +178,7 @@ def test_whatever_is_of_another_kind_is_foreseen(name, stored, tmp_path):
     for key in keys_of(stored[name]):
         for value in WRONG:
             said = read(tmp_path, changed(stored[name], key, value))
-            assert "not foreseen" not in said, (key, value, said)
+            assert NOT_FORESEEN not in said, (key, value, said)
             assert "\n" not in said, (key, value, said)
 
 
