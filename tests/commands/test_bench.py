@@ -24,16 +24,13 @@ def places(tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
-def test_a_step_is_taken_apart(places, result_of, capsys):
+def test_a_step_is_taken_apart(places, result_of):
     cost = result_of("bench", "step", *SMALL, "steps=2", "trace=step.json")
     assert min(cost.bare) > 0
     assert cost.harness > cost.bare.total / 10
     assert all(whole > 0 and alone > 0 for whole, alone in cost.dev)
     assert min(cost.work.work.flops, cost.work.work.bytes, cost.work.flops_rate, cost.work.bytes_rate) > 0
     assert cost.losses is None, "this is a CPU in float32"
-    out = capsys.readouterr().out
-    for word in ("forward", "backward", "optimizer", "bare step", "step in the harness", "dev pass", "GFLOP", "GB"):
-        assert word in out, word
     events = json.loads((places / "step.json").read_text())["traceEvents"]
     assert any(event["name"] == "aten::bmm" for event in events)
     assert {path.name for path in places.iterdir()} == {"data", "step.json"}, "no run is left"
@@ -56,21 +53,18 @@ def test_debug_profile_prints_the_operators_and_leaves_a_trace(places, result_of
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "words, verdict",
+    "words, compared",
     [
         (["attention=full"], None),  # it is a CPU in float32 itself
-        (["attention=full", "trainer.precision=64-true"], "PASS"),
-        (["mixer=s4d", "trainer.precision=bf16-mixed"], "FAIL"),
-        (["attention=reformer", "trainer.precision=64-true"], "not compared"),  # it draws its buckets
+        (["attention=full", "trainer.precision=64-true"], (True, True)),
+        (["mixer=s4d", "trainer.precision=bf16-mixed"], (True, False)),
+        (["attention=reformer", "trainer.precision=64-true"], (False, False)),  # it draws its buckets
     ],
 )
-def test_losses_are_those_of_a_cpu_in_float32_or_not(places, result_of, capsys, words, verdict):
+def test_losses_are_those_of_a_cpu_in_float32_or_not(places, result_of, words, compared):
+    """`compared`: whether they are compared with those of a CPU, and whether they are the same."""
     losses = result_of("bench", "step", *SMALL, "steps=1", *words).losses
-    lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith("losses")]
-    assert [verdict in line for line in lines] == ([True] if verdict else [])
-    assert (losses is not None) == bool(verdict)
-    if losses is not None:
-        assert (losses.difference is None, losses.is_close) == (verdict == "not compared", verdict == "PASS")
+    assert (None if losses is None else (losses.difference is not None, losses.is_close)) == compared
 
 
 def test_what_is_compared_has_no_dropout_and_is_the_same_model_otherwise():
