@@ -1,39 +1,67 @@
 """Trouble of the machine, damaged runs: one line each, and an exit code."""
 
 import shutil
+from errno import EACCES, ENOENT, ENOSPC, ENOTDIR, EROFS
 
 import pytest
 
 from lra.cli import main
+from lra.terminal.errors import FOLDER_PROBLEMS, NOT_FORESEEN
 from tests.commands.test_cli import TRAIN, run
 from tests.conftest import lra_here
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "error, line",
-    [
-        (OSError(28, "No space left on device", "/data/x"), "no space is left at /data/x; what was there"),
-        (OSError(28, "No space left on device", "/tmp/x", None, "/runs/best.ckpt"), "no space is left at /runs/best"),
-        (RuntimeError("write() failed: No space left on device; at byte 2"), "no space is left"),
-        (FileNotFoundError(2, "No such file or directory", "/proc/x"), "cannot be made at /proc/x"),
-        (PermissionError(13, "Permission denied", "/runs"), "cannot be written at /runs"),
-        (OSError(30, "Read-only file system", "/runs"), "read-only at /runs"),
-        (RuntimeError("CUDA out of memory. Tried to allocate"), "4 fit (tried): trainer.accumulate_grad_batches=2"),
-        (RuntimeError("DefaultCPUAllocator: not enough memory: you tried to allocate"), "accumulate_grad_batches=2"),
-        (MemoryError(), "out of memory with 8 examples at a time"),
-        (ZeroDivisionError("x"), "LRA_DEBUG=1"),
-    ],
-)
-def test_trouble_of_the_machine_gets_one_line_too(home, capsys, monkeypatch, error, line):
+def fails_with(error, monkeypatch) -> None:
+    """Let the training end with an error."""
+
     def fails(*_, **__):
         raise error
 
     monkeypatch.setattr("lra.training.run.fit", fails)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "error, problem, where",
+    [
+        (OSError(28, "No space left on device", "/data/x"), FOLDER_PROBLEMS[ENOSPC], "/data/x"),
+        (
+            OSError(28, "No space left on device", "/tmp/x", None, "/runs/a.ckpt"),
+            FOLDER_PROBLEMS[ENOSPC],
+            "/runs/a.ckpt",
+        ),
+        (RuntimeError("write() failed: No space left on device; at byte 2"), FOLDER_PROBLEMS[ENOSPC], "RuntimeError"),
+        (FileNotFoundError(2, "No such file or directory", "/proc/x"), FOLDER_PROBLEMS[ENOENT], "/proc/x"),
+        (PermissionError(13, "Permission denied", "/runs"), FOLDER_PROBLEMS[EACCES], "/runs"),
+        (OSError(30, "Read-only file system", "/runs"), FOLDER_PROBLEMS[EROFS], "/runs"),
+        (ZeroDivisionError("x"), NOT_FORESEEN, "LRA_DEBUG=1"),
+    ],
+)
+def test_trouble_of_the_machine_gets_one_line_too(home, capsys, monkeypatch, error, problem, where):
+    fails_with(error, monkeypatch)
     code, _, err = run(capsys, *TRAIN, "logger=csv")
     assert code == 2
-    assert line in err
+    assert problem in err
+    assert where in err
     assert len(err.strip().splitlines()) == 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "error",
+    [
+        RuntimeError("CUDA out of memory. Tried to allocate"),
+        RuntimeError("DefaultCPUAllocator: not enough memory: you tried to allocate"),
+        MemoryError(),
+    ],
+    ids=str,
+)
+def test_of_a_batch_that_does_not_fit_the_largest_part_that_does_is_proposed(home, refused, monkeypatch, error):
+    fails_with(error, monkeypatch)
+    refusal = refused(*TRAIN, "logger=csv")
+    assert (refusal.kind, refusal.key) == ("no_memory", "trainer.accumulate_grad_batches")
+    assert refusal.right == "trainer.accumulate_grad_batches=2"
+    assert "\n" not in str(refusal)
 
 
 def test_a_file_where_the_runs_should_be(home, capsys, monkeypatch, tmp_path):
@@ -41,7 +69,7 @@ def test_a_file_where_the_runs_should_be(home, capsys, monkeypatch, tmp_path):
     monkeypatch.setenv("LRA_RUNS_DIR", str(tmp_path / "file"))
     code, _, err = run(capsys, *TRAIN, "logger=csv")
     assert code == 2
-    assert "a file is where a folder should be" in err
+    assert f"{FOLDER_PROBLEMS[ENOTDIR]} at {tmp_path / 'file'}" in err
 
 
 def test_lra_debug_shows_the_traceback(home, monkeypatch):
