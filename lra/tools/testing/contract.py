@@ -17,12 +17,22 @@ from lra.tools.testing.subjects import Subject
 
 LENGTHS = (1, 2, 17, 65, 250)
 FORMS = ("padded", "packed")
+OUTPUT = "output"  # what is compared, beside gradients
 # Relative and absolute; NEAR is for what was computed in bfloat16, which has three digits.
 CLOSE, CLOSE_GRADIENTS, NEAR = (1e-9, 1e-9), (1e-7, 1e-8), (0.1, 0.1)
 
 
 class BrokenPromiseError(AssertionError):
-    """Raised when a promise is broken; says what was computed instead."""
+    """Raised when a promise is broken; says what was computed instead.
+
+    Attributes:
+        kind: what was found in short, such as `not_finite`; of an error in the subject itself the name of its class.
+        case: the case in which it was found, such as a length and a form.
+    """
+
+    def __init__(self, line: str, *, kind: str, case: dict[str, Any] | None = None):
+        super().__init__(line)
+        self.kind, self.case = kind, case or {}
 
 
 @dataclass(frozen=True)
@@ -99,9 +109,11 @@ def _check_case(check: Callable[..., None], subject: Subject, case: dict[str, An
         check(subject, **case)
     except Exception as error:
         message = " ".join(str(error).split())
-        kind = "" if isinstance(error, BrokenPromiseError) else f"{type(error).__name__}: "
+        of_subject = type(error).__name__
+        kind, before = (error.kind, "") if isinstance(error, BrokenPromiseError) else (of_subject, f"{of_subject}: ")
         where = ", ".join(f"{name}={value}" for name, value in case.items())
-        raise BrokenPromiseError(f"{kind}{message}" + (f" ({where})" if where else "")) from error
+        line = f"{before}{message}" + (f" ({where})" if where else "")
+        raise BrokenPromiseError(line, kind=kind, case=case) from error
 
 
 def keeps_shape(subject: Subject, *, dtype: torch.dtype, length: int, training: bool, form: str) -> None:
@@ -112,11 +124,13 @@ def keeps_shape(subject: Subject, *, dtype: torch.dtype, length: int, training: 
     instance = subject.instance(LENGTHS[-1], dtype=dtype).train(training)
     tensors, valid_BL = subject.inputs(length, dtype=dtype)
     out = _finite(subject.mix(instance, form, tensors, valid_BL), valid_BL)
-    _require(out.shape == tensors[0].shape, f"the output has shape {tuple(out.shape)}, not {tuple(tensors[0].shape)}")
-    _require(out.dtype == dtype, f"the output is {out.dtype}, not {dtype}")
+    shape, right = tuple(out.shape), tuple(tensors[0].shape)
+    _require(shape == right, "other_shape", f"the output has shape {shape}, not {right}")
+    _require(out.dtype == dtype, "other_dtype", f"the output is {out.dtype}, not {dtype}")
     inputs = (*tensors, *subject.parameters(instance).values())
     for gradient in torch.autograd.grad(out.sum(), inputs, allow_unused=True):
-        _require(gradient is None or bool(gradient.isfinite().all()), "a gradient is not finite")
+        is_finite = gradient is None or bool(gradient.isfinite().all())
+        _require(is_finite, "gradient_not_finite", "a gradient is not finite")
 
 
 def hides_padding(subject: Subject, *, length: int) -> None:
@@ -127,19 +141,19 @@ def hides_padding(subject: Subject, *, length: int) -> None:
     others = [torch.where(real, x, 100 * torch.randn_like(x)).detach() for x in tensors]
     out = _finite(subject.mix(instance, "padded", tensors, valid_BL), valid_BL)
     changed = (out * real - subject.mix(instance, "padded", others, valid_BL) * real).abs().max().item()
-    _require(changed == 0, f"another content of the padding changes a real token's output by {changed:.2g}")
+    line = f"another content of the padding changes a real token's output by {changed:.2g}"
+    _require(changed == 0, "reads_padding", line)
     for gradient in torch.autograd.grad((out * real).sum(), tensors, allow_unused=True):
         leaked = gradient is not None and bool((gradient * ~real)[valid_BL.any(1)].any())
-        _require(not leaked, "a real token's output has a gradient at padding")
+        _require(not leaked, "gradient_at_padding", "a real token's output has a gradient at padding")
 
 
 def independent_of_batch(subject: Subject, *, form: str) -> None:
     """Check that a sequence has the same output alone as in a batch, unless the subject is `batch_wide`."""
     if not subject.instance(LENGTHS[-1]).batch_wide:
         change = change_with_batch(subject, form=form)
-        _require(
-            change == 0, f"a sequence's output alone differs from that in a batch by {change:.2g}; is it batch_wide?"
-        )
+        line = f"a sequence's output alone differs from that in a batch by {change:.2g}; is it batch_wide?"
+        _require(change == 0, "reads_batch", line)
 
 
 def change_with_batch(subject: Subject, *, form: str) -> float:
@@ -171,9 +185,9 @@ def repeats(subject: Subject) -> None:
         torch.nn.init.ones_(parameter)
     subject.mix(second, "padded", [2 * tensors[0], *tensors[1:]], valid_BL)
     again = subject.mix(first, "padded", tensors, valid_BL)
-    _require(again.equal(before), "a second evaluation pass gives another output")
+    _require(again.equal(before), "not_repeatable", "a second evaluation pass gives another output")
     shared = {id(p) for p in first.parameters()} & {id(p) for p in second.parameters()}
-    _require(not shared, "two instances share parameters")
+    _require(not shared, "shared_parameters", "two instances share parameters")
 
 
 def state_travels(subject: Subject) -> None:
@@ -182,7 +196,8 @@ def state_travels(subject: Subject) -> None:
     second.load_state_dict(first.state_dict())
     tensors, valid_BL = subject.inputs(17)
     outs = [_finite(subject.mix_padded(instance, tensors, valid_BL), valid_BL) for instance in (first, second)]
-    _require(outs[0].equal(outs[1]), "after load_state_dict another instance gives another output")
+    line = "after load_state_dict another instance gives another output"
+    _require(outs[0].equal(outs[1]), "lost_state", line)
 
 
 def has_true_gradients(subject: Subject, *, length: int) -> None:
@@ -195,7 +210,7 @@ def has_true_gradients(subject: Subject, *, length: int) -> None:
 
     shifted = (*tensors, *subject.parameters(instance).values())
     same = gradcheck(real_output, shifted, fast_mode=True, check_undefined_grad=False, raise_exception=False)
-    _require(same, "a gradient does not match finite differences")
+    _require(same, "wrong_gradient", "a gradient does not match finite differences")
 
 
 def computes_in_bfloat16(subject: Subject) -> None:
@@ -205,7 +220,7 @@ def computes_in_bfloat16(subject: Subject) -> None:
     with torch.autocast("cpu", torch.bfloat16):
         out = subject.mix_padded(instance, tensors, valid_BL)
     out, real = _finite(out, valid_BL), subject.over_output(valid_BL)
-    _close("output", out.float() * real, subject.mix_padded(instance, tensors, valid_BL) * real, NEAR)
+    _close(OUTPUT, out.float() * real, subject.mix_padded(instance, tensors, valid_BL) * real, NEAR)
 
 
 def padded_length_change(subject: Subject) -> float:
@@ -236,7 +251,7 @@ def _compare(
 ) -> None:
     """Check that outputs at real tokens, and their gradients, are close to the expected ones."""
     real = 1 if valid_BL is None else subject.over_output(valid_BL)
-    _close("output", out * real, expected * real, CLOSE)
+    _close(OUTPUT, out * real, expected * real, CLOSE)
     weights = torch.randn_like(out) * real
     shifted = {f"input {i}": x for i, x in enumerate(tensors)} | subject.parameters(instance)
     gradients = [torch.autograd.grad(x, [*shifted.values()], weights, materialize_grads=True) for x in (out, expected)]
@@ -246,7 +261,9 @@ def _compare(
 
 def _close(what: str, value: Tensor, expected: Tensor, tolerance: tuple[float, float]) -> None:
     difference = _difference(value, expected, tolerance)
-    _require(difference == 0, f"{what} differs by {difference:.2g}")
+    _require(
+        difference == 0, "other_output" if what == OUTPUT else "other_gradient", f"{what} differs by {difference:.2g}"
+    )
 
 
 def _difference(value: Tensor, expected: Tensor, tolerance: tuple[float, float] = CLOSE) -> float:
@@ -259,10 +276,13 @@ def _finite(out: Tensor, valid_BL: Tensor | None) -> Tensor:
     broken_B = ~out.isfinite().flatten(1).all(1)
     if broken_B.any():
         padding = valid_BL is not None and not valid_BL[broken_B].any()
-        raise BrokenPromiseError("the output is not finite" + (" for a row that is all padding" if padding else ""))
+        where = " for a row that is all padding" if padding else ""
+        raise BrokenPromiseError(
+            f"the output is not finite{where}", kind="not_finite_padding" if padding else "not_finite"
+        )
     return out
 
 
-def _require(holds: bool, otherwise: str) -> None:
+def _require(holds: bool, kind: str, otherwise: str) -> None:
     if not holds:
-        raise BrokenPromiseError(otherwise)
+        raise BrokenPromiseError(otherwise, kind=kind)

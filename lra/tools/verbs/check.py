@@ -50,15 +50,15 @@ def run(cfg: DictConfig) -> Contract:
     subject = kind(build_method(cfg), options)
     if not isinstance(subject.instance(1), kind.base):
         line = f"{method_name(cfg)} is no {kind.base.__name__}; see CONTRIBUTING.md, or docs/your_attention.md"
-        raise UserError(line)
-    console, failed = make_console(), 0
+        raise UserError(line, kind="other_kind", key=method_name(cfg), right=kind.base.__name__)
+    console, broken = make_console(), dict[str, BrokenPromiseError]()
     twin = instantiate({"_target_": cfg.twin, "_partial_": True}) if cfg.twin else None
     checks = promises(subject, twin)
     for promise in checks:
         try:
             promise.check()
         except BrokenPromiseError as error:
-            failed += 1
+            broken[promise.name] = error
             verdict, style, text = "FAIL", "red", f"{promise}: {error}"
         else:
             cases = f"{len(promise.cases)} case{'s' * (len(promise.cases) > 1)}"
@@ -68,7 +68,7 @@ def run(cfg: DictConfig) -> Contract:
         shown.stylize(style, 0, len(verdict))
         console.print(shown)
     subject_named = f"{method_name(cfg)} under protocol={cfg.protocol.name}"
-    if failed:
-        line = f"{failed} of {len(checks)} contract checks failed: {subject_named}"
-        raise UserError(line, kind="contract", key=method_name(cfg), value=failed)
+    if broken:
+        line = f"{len(broken)} of {len(checks)} contract checks failed: {subject_named}"
+        raise UserError(line, kind="contract", key=method_name(cfg), value=broken, right=len(checks))
     return Contract(subject_named, tuple(checks))
