@@ -134,18 +134,24 @@ def refused(monkeypatch, capsys) -> Callable[..., UserError]:
 
 
 @pytest.fixture
-def result_of(monkeypatch) -> Callable[..., Any]:
-    """Type a command that must succeed: gives what its verb hands back, which is printed as ever."""
-    from lra import cli
+def handed_back(monkeypatch) -> list[Any]:
+    """What the commands of this process hand back, in their order, also those that fail; it is printed as ever."""
     from lra.terminal import result
 
     show, seen = result.show_result, []
     monkeypatch.setattr(result, "show_result", lambda made: seen.append(made) or show(made))
+    return seen
+
+
+@pytest.fixture
+def result_of(handed_back) -> Callable[..., Any]:
+    """Type a command that must succeed: gives what its verb hands back, which is printed as ever."""
+    from lra import cli
 
     def type_in(*words: str) -> Any:
-        seen.clear()
+        handed_back.clear()
         assert cli.main(words) == 0
-        (made,) = seen
+        (made,) = handed_back
         return made
 
     return type_in

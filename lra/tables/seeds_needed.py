@@ -6,6 +6,8 @@ Letters: R rows, D draws.
 import functools
 import math
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import scipy
@@ -111,8 +113,56 @@ def std_between_seeds(rows: Sequence[Sequence[float]]) -> tuple[float, float, fl
     return math.sqrt(pooled), float(low), float(high)
 
 
-def seeds_note(task: str, records: Sequence[Record], hashes: Collection[str], *, rows: int, seeds: int) -> str:
-    """Word how many seeds a difference of one point would need, of `rows` rows with `seeds` planned seeds each.
+@dataclass(frozen=True, kw_only=True)
+class SeedsNeeded:
+    """How many seeds of each row a difference of one point would need on a task.
+
+    Attributes:
+        task: the task.
+        rows, seeds: number of rows, and of the planned seeds of each.
+        spread: the standard deviation between seeds in points, and its 95 % interval; None where it is unknown.
+        of: the settings of the records that it is of, in words.
+    """
+
+    task: str
+    rows: int
+    seeds: int
+    spread: tuple[float, float, float] | None = None
+    of: str = ""
+
+    @cached_property
+    def counts(self) -> list[int | None]:
+        """The number of seeds at that spread and at both ends of its interval; None above `MOST_SEEDS`."""
+        return [seeds_needed(POINTS, [std] * self.rows) for std in self.spread or ()]
+
+    @property
+    def power(self) -> float | None:
+        """The probability to find the difference with the planned seeds; None where so few are not tested."""
+        if self.spread is None or self.seeds < LEAST_SEEDS_FOR_T:
+            return None
+        return power(POINTS, self.seeds, [self.spread[0]] * self.rows)
+
+    @property
+    def note(self) -> str:
+        """It in words."""
+        if self.spread is None:
+            why = "because no record below the folder of runs has a second seed"
+            return f"{self.task}: seeds needed are unknown, {why}."
+        std, low, high = self.spread
+        best, least, most = map(seeds_in_words, self.counts)
+        now = "not tested" if self.power is None else f"{100 * self.power:.0f} %"
+        return (
+            f"{self.task}: a difference of {POINTS:g} point from the baseline, of one row alone, is significant with a"
+            f" probability of {100 * POWER:.0f} % from {best} seeds on [{least}, {most}]; with {self.seeds} seeds:"
+            f" {now}. Standard deviation between seeds: {std:.2f} points [{low:.2f}, {high:.2f}], of {self.of} on"
+            " record."
+        )
+
+
+def seeds_needed_on(
+    task: str, records: Sequence[Record], hashes: Collection[str], *, rows: int, seeds: int
+) -> SeedsNeeded:
+    """Find how many seeds a difference of one point would need, of `rows` rows with `seeds` planned seeds each.
 
     The spread is that of the task's records with these hashes of settings, or of all if there are none; rows of which
     only some seeds converged are left out.
@@ -123,18 +173,7 @@ def seeds_note(task: str, records: Sequence[Record], hashes: Collection[str], *,
     }
     for of, chosen in sources.items():
         cells = [cell for row in make_rows(chosen) for cell in row.cells.values()]
-        stds = std_between_seeds([cell.accuracies for cell in cells if not cell.partly_converged])
-        if stds is not None:
-            return f"{task}: {_needed(*stds, rows, seeds)}, of {of} on record."
-    return f"{task}: seeds needed are unknown, because no record below the folder of runs has a second seed."
-
-
-def _needed(std: float, low: float, high: float, rows: int, seeds: int) -> str:
-    counts = [seeds_needed(POINTS, [each] * rows) for each in (std, low, high)]
-    best, least, most = map(seeds_in_words, counts)
-    now = f"{100 * power(POINTS, seeds, [std] * rows):.0f} %" if seeds >= LEAST_SEEDS_FOR_T else "not tested"
-    return (
-        f"a difference of {POINTS:g} point from the baseline, of one row alone, is significant with a probability of"
-        f" {100 * POWER:.0f} % from {best} seeds on [{least}, {most}]; with {seeds} seeds: {now}. Standard deviation"
-        f" between seeds: {std:.2f} points [{low:.2f}, {high:.2f}]"
-    )
+        spread = std_between_seeds([cell.accuracies for cell in cells if not cell.partly_converged])
+        if spread is not None:
+            return SeedsNeeded(task=task, rows=rows, seeds=seeds, spread=spread, of=of)
+    return SeedsNeeded(task=task, rows=rows, seeds=seeds)

@@ -12,7 +12,6 @@ from lra.tables.grid import run_set
 from lra.terminal import console as terminal
 from lra.terminal.console import make_console, work_progress
 from lra.types import UserError
-from tests.conftest import lra
 from tests.tables.grid.test_estimate import make_estimate
 from tests.tables.records import make_record
 
@@ -42,14 +41,18 @@ def plan(capsys, *words):
 
 
 @pytest.mark.slow
-def test_every_kind_has_a_row_also_one_that_cannot_be_measured(measured, capsys):
-    out = plan(capsys)
-    rows = [line for line in out.splitlines() if re.match(r"\w+/\w+ ", line)]
+def test_every_kind_has_a_row_also_one_that_cannot_be_measured(measured, capsys, result_of):
+    made = result_of("table", "plan")
+    rows = [line for line in capsys.readouterr().out.splitlines() if re.match(r"\w+/\w+ ", line)]
     assert len(rows) == len(measured) == KINDS
-    assert sum("cannot be measured: no room on this machine" in row for row in rows) == 5
-    assert sum("upper bound: data not prepared" in row for row in rows) == 20
-    assert "75 cells to run" in out
-    assert "(15 that could not be measured are not counted)" in out
+    for kind, row in zip(made.kinds, rows, strict=True):
+        assert row.split()[0] == kind.name
+        assert row.endswith("; ".join(kind.notes)), "its notes"
+        assert kind.notes
+    problems = [str(kind.problem) for kind in made.kinds if kind.measured is None]
+    assert problems == ["no room on this machine"] * 5
+    assert [kind.measured.estimate.prepared for kind in made.kinds if kind.measured] == [False] * 20
+    assert (made.count_missing, made.count_unknown) == (75, 15)
 
 
 @pytest.mark.slow
@@ -77,29 +80,30 @@ def test_rows_fit_a_terminal_of_80_columns_but_for_their_notes(measured, capsys)
 
 @pytest.mark.slow
 @pytest.mark.exhaustive
-def test_the_whole_papers_table_is_planned(data_dir, tmp_path):
-    done = lra("table", "plan", "size=tiny", data=data_dir, runs=tmp_path / "runs")
-    assert done.returncode == 0, done.stderr
-    rows = [line for line in done.stdout.splitlines() if re.match(r"\w+/\w+ +0,1,2 +0 of 3 +\d+\.\d{3} ", line)]
-    assert len(rows) == KINDS, done.stdout
+def test_the_whole_papers_table_is_planned(home, result_of):
+    kinds = result_of("table", "plan", "size=tiny").kinds
+    assert len(kinds) == KINDS
+    for kind in kinds:
+        assert [cell.number for cell in kind.cells] == ["0", "1", "2"]
+        assert kind.missing == kind.cells
+        assert kind.measured is not None
 
 
 @pytest.mark.slow
-def test_the_plan_of_a_comparison_says_how_many_seeds_a_point_needs(measured, capsys, home):
+def test_the_plan_of_a_comparison_says_how_many_seeds_a_point_needs(measured, capsys, home, result_of):
     folder = home / "published"
     folder.mkdir(parents=True)
     records = [make_record(seed=seed, accuracy=accuracy) for seed, accuracy in enumerate((0.36, 0.37, 0.38))]
     (folder / "before.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
-    capsys.readouterr()
-    assert main(["compare", "plan", "task=listops", "attention=full,nystrom"]) == 0
-    out = " ".join(capsys.readouterr().out.split())
-    assert "listops: a difference of 1 point" in out
-    assert "from 17 seeds on" in out
-    assert "1.00 points" in out
-    assert main(["compare", "plan", "task=image", "attention=full,nystrom"]) == 0
-    assert "seeds needed are unknown" in " ".join(capsys.readouterr().out.split())
-    assert main(["compare", "plan", "task=listops", "attention=full"]) == 0
-    assert "seeds needed" not in capsys.readouterr().out
+    made = result_of("compare", "plan", "task=listops", "attention=full,nystrom")
+    (needed,) = made.seeds_needed.values()
+    assert (needed.task, needed.rows, needed.counts[0]) == ("listops", 2, 17)
+    assert needed.spread[0] == pytest.approx(1.0)
+    assert needed.note in " ".join(capsys.readouterr().out.split())
+    unknown = result_of("compare", "plan", "task=image", "attention=full,nystrom").seeds_needed["image"]
+    assert unknown.spread is None
+    assert unknown.note in " ".join(capsys.readouterr().out.split())
+    assert not result_of("compare", "plan", "task=listops", "attention=full").seeds_needed
 
 
 @pytest.mark.parametrize("what", ["plan", "run"])
@@ -129,20 +133,24 @@ def test_a_pipe_has_a_line_of_progress_now_and_then(capsys, monkeypatch):
     assert capsys.readouterr().out == ""
 
 
-def test_the_plan_says_which_cells_are_extrapolated_and_from_what(home, monkeypatch, capsys):
+def test_the_plan_says_which_cells_are_extrapolated_and_from_what(home, monkeypatch, capsys, result_of):
     estimates = [make_estimate(measured_examples=1, measured_positions=256), make_estimate()]
     monkeypatch.setattr(sweeps_plan, "measure_each", lambda cfgs: iter(estimates[: len(cfgs)]))
-    rows = [
-        line for line in plan(capsys, "task=listops", "attention=full,none").splitlines() if line.startswith("listops/")
-    ]
-    assert ["extrapolated from 1 of 32 examples, 256 of 2,048 positions" in row for row in rows] == [True, False]
+    made = result_of("table", "plan", "task=listops", "attention=full,none")
+    assert [kind.measured.is_extrapolated for kind in made.kinds] == [True, False]
+    assert [kind.measured.estimate for kind in made.kinds] == estimates
+    rows = [line for line in capsys.readouterr().out.splitlines() if line.startswith("listops/")]
+    assert all(number in rows[0] for number in ("1 of 32 ", "256 of 2,048 "))
+    assert [row.endswith(estimate.note) for row, estimate in zip(rows, estimates, strict=True)] == [True, True]
+    assert not estimates[1].note
 
 
 @pytest.mark.slow
 @pytest.mark.exhaustive
-def test_a_plan_of_large_models_ends_in_bounded_time(tmp_path):
+def test_a_plan_of_large_models_ends_in_bounded_time(home, tmp_path, monkeypatch, result_of):
+    monkeypatch.setenv("LRA_DATA_DIR", str(tmp_path / "data"))
     begun = time.monotonic()
-    done = lra("table", "plan", "protocol=s4", "task=listops,text", data=tmp_path / "data", runs=tmp_path / "runs")
-    assert done.returncode == 0, done.stderr
-    assert len(re.findall(r"extrapolated from 1 of ", done.stdout)) > 6, done.stdout
+    measured = [kind.measured for kind in result_of("table", "plan", "protocol=s4", "task=listops,text").kinds]
+    extrapolated = [each.estimate for each in measured if each is not None and each.is_extrapolated]
+    assert sum(estimate.measured_examples == 1 for estimate in extrapolated) > 6
     assert time.monotonic() - begun < 300, "two minutes, on a machine with other work"

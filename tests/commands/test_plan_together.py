@@ -2,7 +2,6 @@
 
 import pytest
 
-from lra.cli import main
 from lra.tables.grid import processes_at_once
 from lra.types import UserError
 from tests.tables.grid.test_estimate import make_estimate
@@ -26,61 +25,61 @@ def machine(home, monkeypatch):
     measured_as(monkeypatch)
 
 
-def plan(capsys, *words):
-    assert main([*PLAN, *words]) == 0
-    return " ".join(capsys.readouterr().out.split())
+def test_memory_and_cores_say_how_many(machine, result_of):
+    proposal = result_of(*PLAN).proposal
+    assert (proposal.at_once, proposal.command) == (3, f"{RUN} workers=3 trainer.threads=1")
 
 
-def test_memory_and_cores_say_how_many(machine, capsys):
-    assert plan(capsys).endswith(f"3 at a time, one on each core: {RUN} workers=3 trainer.threads=1")
-
-
-def test_a_typed_number_is_measured_beside_one(machine, capsys, monkeypatch):
+def test_a_typed_number_is_measured_beside_one(machine, monkeypatch, result_of):
     rates = {1: 10.0, 2: 18.0, 3: 15.0}
     monkeypatch.setattr(processes_at_once, "steps_per_second", lambda words, number: rates[number])
-    out = plan(capsys, "workers=3")
-    assert "3 fit into memory. Steps per second of so many listops/" in out
-    assert f"1: 10.0, 2: 18.0, 3: 15.0; 1.80 times one alone: {RUN} workers=2 trainer.threads=4" in out
+    proposal = result_of(*PLAN, "workers=3").proposal
+    assert (proposal.fit, proposal.rates, proposal.at_once) == (3, rates, 2)
+    assert proposal.command == f"{RUN} workers=2 trainer.threads=4"
 
 
-def test_a_measurement_that_fails_is_said_and_the_plan_stands(machine, capsys, monkeypatch):
+def test_a_measurement_that_fails_is_said_and_the_plan_stands(machine, capsys, monkeypatch, result_of):
+    problem = UserError("no room")
+
     def fails(words, number):
-        raise UserError("no room")
+        raise problem
 
     monkeypatch.setattr(processes_at_once, "steps_per_second", fails)
-    out = plan(capsys, "workers=2")
-    assert "6 cells to run" in out
-    assert out.endswith("3 fit into memory; several at a time could not be measured: no room")
+    made = result_of(*PLAN, "workers=2")
+    assert (made.count_missing, made.count_unknown) == (6, 0)
+    assert (made.proposal.fit, made.proposal.at_once, made.proposal.problem) == (3, None, problem)
+    assert capsys.readouterr().out.endswith("no room\n")
 
 
-def test_the_command_is_the_one_that_was_typed(machine, capsys):
-    assert main(["sweep", "landmarks", "plan", "attention.num_landmarks=16,32", "task=listops", "run_group='a b'"]) == 0
-    said = " ".join(capsys.readouterr().out.split())
+def test_the_command_is_the_one_that_was_typed(machine, capsys, result_of):
+    made = result_of("sweep", "landmarks", "plan", "attention.num_landmarks=16,32", "task=listops", "run_group='a b'")
     run = """lra sweep landmarks run attention.num_landmarks=16,32 task=listops "run_group='a b'\""""
-    assert f"Run them: {run} " in said
-    assert said.endswith(f"{run} workers=3 trainer.threads=1")
+    assert (made.command, made.proposal.command) == (run, f"{run} workers=3 trainer.threads=1")
+    assert [line.partition("lra ")[1:] for line in capsys.readouterr().out.splitlines()[-2:]] == [
+        ("lra ", command.removeprefix("lra ")) for command in (made.command, made.proposal.command)
+    ]
 
 
-def test_one_cell_left_needs_no_proposal(machine, capsys):
-    assert main(["table", "plan", "task=listops", "attention=full", "seed=0"]) == 0
-    assert "workers=" not in capsys.readouterr().out
+def test_one_cell_left_needs_no_proposal(machine, result_of):
+    assert result_of("table", "plan", "task=listops", "attention=full", "seed=0").proposal is None
 
 
-def test_a_cell_that_needs_all_memory_runs_alone(machine, capsys, monkeypatch):
+def test_a_cell_that_needs_all_memory_runs_alone(machine, monkeypatch, result_of):
     measured_as(monkeypatch, peak_memory_bytes=9 * GIB)
-    assert plan(capsys).endswith("No more than one at a time: there is one core, or memory for one.")
+    proposal = result_of(*PLAN).proposal
+    assert (proposal.at_once, proposal.command) == (1, None)
 
 
-def test_steps_that_take_long_are_not_timed_several_at_a_time(machine, capsys, monkeypatch):
+def test_steps_that_take_long_are_not_timed_several_at_a_time(machine, monkeypatch, result_of):
     monkeypatch.setattr(
         processes_at_once, "steps_per_second", lambda words, number: pytest.fail("it would take minutes")
     )
     monkeypatch.setattr(
         "lra.tables.grid.plan.measure_each", lambda cfgs: (make_estimate(step_seconds=600) for _ in cfgs)
     )
-    out = plan(capsys, "workers=2")
-    assert "several at a time were not measured" in out
-    assert "6 cells to run" in out
+    made = result_of(*PLAN, "workers=2")
+    assert (made.count_missing, made.count_unknown) == (6, 0)
+    assert (made.proposal.at_once, made.proposal.rates, made.proposal.problem) == (None, {}, None)
 
 
 @pytest.mark.slow

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from lra.tables.seeds_needed import cannot_tell, power, seeds_needed, seeds_note, std_between_seeds
+from lra.tables.seeds_needed import cannot_tell, power, seeds_needed, seeds_needed_on, std_between_seeds
 from tests.tables.records import make_record
 
 
@@ -49,8 +49,14 @@ def test_the_spread_is_of_the_same_settings_if_there_are_any():
     planned, other = runs("full", 0.36, 0.37, 0.38), runs("nystrom", 0.30, 0.34, 0.38)
     mixed = runs("linformer", 0.37, 0.18, 0.36)
     hashes = {planned[0]["provenance"]["config_hash"]}
-    assert "1.00 points" in seeds_note("listops", [*planned, *other], hashes, rows=2, seeds=3)
-    both = f"{np.sqrt((1 + 16) / 2):.2f} points"
-    assert both in seeds_note("listops", [*planned, *other, *mixed], set(), rows=2, seeds=3), "some seeds converged"
-    assert "unknown" in seeds_note("listops", planned[:1], hashes, rows=2, seeds=3)
-    assert "not tested" in seeds_note("listops", planned, hashes, rows=2, seeds=2)
+
+    def needed(records, hashes, seeds=3):
+        return seeds_needed_on("listops", records, hashes, rows=2, seeds=seeds)
+
+    assert needed([*planned, *other], hashes).spread[0] == pytest.approx(1.0)
+    both = needed([*planned, *other, *mixed], set()).spread
+    assert both[0] == pytest.approx(np.sqrt((1 + 16) / 2)), "without the row of which some seeds converged"
+    unknown = needed(planned[:1], hashes)
+    assert (unknown.spread, unknown.counts, unknown.power) == (None, [], None)
+    assert needed(planned, hashes).power == power(1.0, 3, [needed(planned, hashes).spread[0]] * 2)
+    assert needed(planned, hashes, seeds=2).power is None, "two seeds are not tested"

@@ -47,8 +47,10 @@ class OtherRecords:
 def left_out(run_set: RunSet) -> list[OtherRecords]:
     """Collect the records of each other size and protocol, and of each other task if the user typed none.
 
-    The accuracy table shows all tasks.
+    The accuracy table shows all tasks. There are none where the command shows nothing: `all_there` is for that.
     """
+    if run_set.shows_nothing:
+        return []
     every_task = run_set.verb == "table" or bool(run_set.typed_keys & {"task"})
     tasks, kinds = run_set.tasks(), defaultdict[str, list[Record]](list)
     for record in run_set.group_records:

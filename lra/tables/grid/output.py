@@ -1,9 +1,12 @@
 """Tables and figures of a run group, and how they go to a terminal, a file, or W&B."""
 
+from __future__ import annotations
+
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.text import Text
@@ -15,14 +18,17 @@ from lra.runs.groups import PUBLISHED, group_file
 from lra.runs.schema import Record
 from lra.settings.wandb_mode import logs_to_wandb
 from lra.tables.grid.cell import METHOD
-from lra.tables.grid.other_records import all_there, left_out
-from lra.tables.grid.run_set import RunSet
+from lra.tables.grid.other_records import OtherRecords, all_there, left_out
+from lra.tables.grid.run_set import RunSet, Unfinished
 from lra.tables.notes_on_runs import provenance_notes, task_title
 from lra.terminal.console import make_console, out_path
 from lra.terminal.figure_file import Drawn, typed_figure
 from lra.terminal.fit_table import print_figure, print_prose, print_text_table
 from lra.terminal.text_table import TextTable
 from lra.types import UserError
+
+if TYPE_CHECKING:  # slow: it imports torch
+    from lra.tables.grid.plan import Plan
 
 MOST_NOTES = 3  # of notes=short
 Draw = Callable[[Path], Drawn]
@@ -31,11 +37,19 @@ MakeTable = Callable[[str, list[Record], str], tuple[TextTable, dict[str, Draw]]
 
 @dataclass(frozen=True, kw_only=True)
 class TableWithFigures:
-    """A table, its name in W&B, such as `compare-listops`, and the figures that were drawn of it."""
+    """A table of a run group.
+
+    Attributes:
+        name: its name in W&B, such as `compare-listops`.
+        table: the table.
+        figures: those that were drawn of it.
+        unfinished: by method, the seeds or trials that it lacks, where those of one task were asked for.
+    """
 
     name: str
     table: TextTable
     figures: list[Drawn]
+    unfinished: Unfinished = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,13 +59,15 @@ class Tables:
     Attributes:
         run_set: what was asked for.
         tables: those of several tasks, or one; on a terminal none where `there` says what is there.
-        there: lines that say what is there, with commands that show it; empty where something is that was asked for.
+        there: what is there, with commands that show it, where nothing is that was asked for.
+        left_out: what the tables leave out of the run group's valid records, with commands that show it.
         failed: number of cells that have failed.
     """
 
     run_set: RunSet
     tables: list[TableWithFigures] = field(default_factory=list)
-    there: list[str] = field(default_factory=list)
+    there: list[OtherRecords] = field(default_factory=list)
+    left_out: list[OtherRecords] = field(default_factory=list)
     failed: int = 0
 
     def show(self, console: Console) -> None:
@@ -62,14 +78,44 @@ class Tables:
         """
         run_set, in_file = self.run_set, ""
         on_terminal = format_of(run_set) == "terminal"
-        for line in self.there:
+        for line in _lines_of_what_is_there(run_set, self.there):
             _say(line, console if on_terminal else None)
         for index, made in enumerate(self.tables):
             if index and on_terminal:
                 console.print()
-            in_file = _write(run_set, console, made, above=in_file)
+            in_file = self._write(console, made, above=in_file)
         if self.failed:
-            raise UserError(f"{self.failed} cells failed; the same command tries them again")
+            line = f"{self.failed} cells failed; the same command tries them again"
+            raise UserError(line, kind="failed_cells", value=self.failed)
+
+    def _write(self, console: Console, made: TableWithFigures, *, above: str) -> str:
+        """Write a table and its notes in the format of `format=`, to the terminal or to `out=`; list the figures.
+
+        `above` is what the file already has of earlier tables.
+
+        Returns:
+            What the file has then; nothing if there is no file.
+        """
+        run_set, table, figures = self.run_set, made.table, made.figures
+        form, out = format_of(run_set), run_set.options.out
+        if form == "csv":  # which has no notes
+            for line in [] if run_set.shows_nothing else left_out_notes(run_set, self.left_out):
+                print(line, file=sys.stderr)
+        if form == "wandb":
+            _log_to_wandb(run_set, console, made)
+            return ""
+        if form == "terminal":
+            print_text_table(console, table, most_notes=None if run_set.options.notes == "all" else MOST_NOTES)
+        elif out is None:
+            print(table.to_text(form), end="")
+        else:
+            above += ("\n" if above else "") + table.to_text(form)
+            replace_text(out_path(out), above, shared=True)
+            console.print(f"written: {visible(str(out))}")
+        is_free = form == "terminal" or out is not None  # else standard output is the table
+        for drawn in figures:
+            print_figure(console if is_free else make_console(stderr=True), drawn)
+        return above
 
 
 def _say(line: str, console: Console | None) -> None:
@@ -82,14 +128,13 @@ def _say(line: str, console: Console | None) -> None:
         print_prose(console, line)
 
 
-def plan_run_or_show(run_set: RunSet, make: Callable[[RunSet], Tables]) -> Tables | None:
+def plan_run_or_show(run_set: RunSet, make: Callable[[RunSet], Tables]) -> Tables | Plan:
     """Do the action that the user typed: `plan`, `run` or `show`; make the tables for the last two."""
     console = make_console()
     if run_set.options.what == "plan":
-        from lra.tables.grid.plan import print_plan
+        from lra.tables.grid.plan import make_plan
 
-        print_plan(console, run_set)
-        return None
+        return make_plan(console, run_set)
     if run_set.options.what == "show":
         return make(run_set)
     from lra.tables.grid.runner import failed_cells
@@ -113,6 +158,7 @@ def make_task_tables(run_set: RunSet, kind: str, make_table: MakeTable) -> Table
     there = what_is_there(run_set)
     if there and format_of(run_set) == "terminal":
         return Tables(run_set=run_set, there=there)
+    others = left_out(run_set)
     by_task = {task: [record for record in records if record.task == task] for task in run_set.tasks()}
     made = {task: make_table(task, of_task, task_title(task, of_task)) for task, of_task in by_task.items()}
     if format_of(run_set) == "csv":  # one table, with one header
@@ -123,28 +169,37 @@ def make_task_tables(run_set: RunSet, kind: str, make_table: MakeTable) -> Table
             for task, (_, drawings) in made.items()
             for drawn in draw(run_set, task, drawings, several_tasks=len(made) > 1)[0]
         ]
-        return Tables(run_set=run_set, tables=[TableWithFigures(name=kind, table=whole, figures=figures)], there=there)
+        in_all = TableWithFigures(name=kind, table=whole, figures=figures)
+        return Tables(run_set=run_set, tables=[in_all], there=there, left_out=others)
     tables = []
     for task, (table, drawings) in made.items():
         figures, undrawn = draw(run_set, task, drawings, several_tasks=len(made) > 1)
-        table = table.with_warnings(*no_record_notes(run_set), *run_set.unfinished_notes(task, by_task[task]))
-        table = table.with_notes(*provenance_notes(by_task[task])).with_warnings(*left_out_notes(run_set), *undrawn)
-        tables.append(TableWithFigures(name=f"{kind}-{task}", table=table, figures=figures))
-    return Tables(run_set=run_set, tables=tables, there=there)
+        unfinished = run_set.unfinished(task, by_task[task])
+        table = table.with_warnings(*no_record_notes(run_set), *run_set.unfinished_notes(task, unfinished))
+        table = table.with_notes(*provenance_notes(by_task[task]))
+        table = table.with_warnings(*left_out_notes(run_set, others), *undrawn)
+        name = f"{kind}-{task}"
+        tables.append(TableWithFigures(name=name, table=table, figures=figures, unfinished=unfinished))
+    return Tables(run_set=run_set, tables=tables, there=there, left_out=others)
 
 
-def what_is_there(run_set: RunSet) -> list[str]:
-    """Word what is in the run group, where nothing is that was asked for, with the commands that show it; else nothing.
+def what_is_there(run_set: RunSet) -> list[OtherRecords]:
+    """Collect what is in the run group, where nothing is that was asked for; else nothing.
 
     On a terminal that is said in place of tables of nothing.
     """
-    if not run_set.shows_nothing or not run_set.group_records:
+    return all_there(run_set) if run_set.shows_nothing else []
+
+
+def _lines_of_what_is_there(run_set: RunSet, there: list[OtherRecords]) -> list[str]:
+    """Word what was asked for, and what is there in its place, with the commands that show it; nothing of nothing."""
+    if not there:
         return []
     cfg = run_set.cells[0].cfg
     asked = [f"size={cfg.size.name}", f"protocol={cfg.protocol.name}", f"task={','.join(run_set.tasks())}"]
     asked += typed_overrides(*METHOD, "seed")
     lines = [f"{run_set.group} has no record to show of {' '.join(asked)}. It has:"]
-    for other in all_there(run_set):
+    for other in there:
         lines += [f"  {other.contents}", f"    {other.command}"]
     return [*map(visible, lines), *run_set.problems]
 
@@ -156,9 +211,8 @@ def no_record_notes(run_set: RunSet) -> list[str]:
     return [f"No record yet: {run_set.run_command()} makes them."]
 
 
-def left_out_notes(run_set: RunSet) -> list[str]:
+def left_out_notes(run_set: RunSet, others: list[OtherRecords]) -> list[str]:
     """Word what a table leaves out: broken records, and others of the run group with the commands that show them."""
-    others = [] if run_set.shows_nothing else left_out(run_set)
     return [*run_set.problems, *(other.note for other in others)]
 
 
@@ -202,36 +256,6 @@ def format_of(run_set: RunSet) -> str:
     if out is not None and form == "terminal":
         return {".csv": "csv", ".tex": "latex"}.get(Path(out).suffix, "markdown")
     return str(form)
-
-
-def _write(run_set: RunSet, console: Console, made: TableWithFigures, *, above: str = "") -> str:
-    """Write a table and its notes in the format of `format=`, to the terminal or to the file `out=`; list the figures.
-
-    `above` is what the file already has of earlier tables.
-
-    Returns:
-        What the file has then; nothing if there is no file.
-    """
-    table, figures = made.table, made.figures
-    form, out = format_of(run_set), run_set.options.out
-    if form == "csv":  # which has no notes
-        for line in [] if run_set.shows_nothing else left_out_notes(run_set):
-            print(line, file=sys.stderr)
-    if form == "wandb":
-        _log_to_wandb(run_set, console, made)
-        return ""
-    if form == "terminal":
-        print_text_table(console, table, most_notes=None if run_set.options.notes == "all" else MOST_NOTES)
-    elif out is None:
-        print(table.to_text(form), end="")
-    else:
-        above += ("\n" if above else "") + table.to_text(form)
-        replace_text(out_path(out), above, shared=True)
-        console.print(f"written: {visible(str(out))}")
-    is_free = form == "terminal" or out is not None  # else standard output is the table
-    for drawn in figures:
-        print_figure(console if is_free else make_console(stderr=True), drawn)
-    return above
 
 
 def _log_to_wandb(run_set: RunSet, console: Console, made: TableWithFigures) -> None:

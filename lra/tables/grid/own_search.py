@@ -1,6 +1,10 @@
 """The search that a sweep's file brings: `lra table run` runs its trials first, then the cells with what was chosen."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 
@@ -10,38 +14,40 @@ from lra.settings.compose import load_config, search_of_sweep, sweep_params
 from lra.settings.several_values import spell_out_all
 from lra.tables.grid.run_set import own_names, read_run_set, uses_own_search
 
+if TYPE_CHECKING:  # slow: it imports torch
+    from lra.tables.grid.plan import Plan
+
 KEPT = ("workers", "workers_per_device", "budget")  # options of the verb that the search takes too
 OF_THE_TABLE = ("sweep", "seed", "run_group")  # the search has its own
 
 
-def search_first(verb: str, arguments: Sequence[str], console: Console) -> bool:
+def search_first(verb: str, arguments: Sequence[str], console: Console) -> Plan | None:
     """Run, or plan, the trials that a sweep's file brings, where `run` or `plan` was typed and some have not ended.
 
     Returns:
-        Whether the cells themselves can follow: all trials have ended, or there is no such search.
+        The plan of the search; None where the cells themselves can follow: all trials have ended, or there is no such
+        search.
     """
     typed = _arguments_of_search(verb, arguments)
     if typed is None:
-        return True
+        return None
     action, *_ = arguments
     run_set = read_run_set("tune", typed)
     left = [cell for cell in run_set.cells if not cell.ended]
     if not left:
-        return True
+        return None
     budget, kinds = run_set.options.budget, {cell.without_point for cell in run_set.cells}
     console.print(
         f"first the search: {budget} trials for each of {len(kinds)} methods and tasks, the same points for all"
         f" ({run_set.options.sweep}); {len(left)} are left"
     )
     if action == "plan":
-        from lra.tables.grid.plan import print_plan
+        from lra.tables.grid.plan import make_plan
 
-        print_plan(console, run_set)
-        console.print(f"then the cells, whose steps take as long; lra {verb} run does both")
-        return False
+        return replace(make_plan(console, run_set), searched_for=verb)
     run_set.run(console)
     console.print("\nthe search is over; now the cells with the best rate of each")
-    return True
+    return None
 
 
 def _arguments_of_search(verb: str, arguments: Sequence[str]) -> list[str] | None:

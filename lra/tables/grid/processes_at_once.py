@@ -8,6 +8,7 @@ import tempfile
 import time
 from collections import deque
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
@@ -45,8 +46,29 @@ class Measured(NamedTuple):
         return self.estimate.measured_positions < self.estimate.positions
 
 
-def proposal(run_set: RunSet, kinds: Sequence[Measured]) -> str:
-    """Word how many cells to run at a time, from what is known of the missing ones, at least one.
+@dataclass(frozen=True, kw_only=True)
+class Proposal:
+    """How many cells to run at a time.
+
+    Attributes:
+        text: it in words.
+        fit: the number that fit into memory, of a GPU on one.
+        at_once: the number that is proposed; None where it would have to be measured and was not.
+        command: the command that runs so many at a time.
+        rates: steps per second of so many cells at a time, where they were measured.
+        problem: why they could not be measured.
+    """
+
+    text: str
+    fit: int
+    at_once: int | None = None
+    command: str | None = None
+    rates: dict[int, float] = field(default_factory=dict)
+    problem: UserError | None = None
+
+
+def propose(run_set: RunSet, kinds: Sequence[Measured]) -> Proposal:
+    """Find how many cells to run at a time, from what is known of the missing ones, at least one.
 
     On a GPU the throughput of several processes on one device is measured with the cell that has the most hours left,
     among those whose step takes `SLOWEST_STEP_SECONDS` at most, and as many run on each of the visible devices. On a
@@ -60,9 +82,10 @@ def proposal(run_set: RunSet, kinds: Sequence[Measured]) -> str:
     if not on_gpu and options.workers == 1:
         most = min(fit, cores)
         if most == 1:
-            return "No more than one at a time: there is one core, or memory for one."
+            text = "No more than one at a time: there is one core, or memory for one."
+            return Proposal(text=text, fit=fit, at_once=1)
         run = run_set.typed_command("run", f"workers={most}", "trainer.threads=1")
-        return f"{most} at a time, one on each core: {run}"
+        return Proposal(text=f"{most} at a time, one on each core: {run}", fit=fit, at_once=most, command=run)
     fits, typed = f"{fit} fit into memory", options.workers_per_device if on_gpu else 1
     if on_gpu:
         fits = f"{fit} fit on a GPU, {size_text(bytes_of_one)} each of {size_text(memory_bytes)} that are free"
@@ -70,21 +93,24 @@ def proposal(run_set: RunSet, kinds: Sequence[Measured]) -> str:
         fits = f"workers_per_device={typed} does not fit: {fits}"
     fast = [kind for kind in kinds if kind.estimate.step_seconds <= SLOWEST_STEP_SECONDS]
     if not fast:
-        return f"{fits}; several at a time were not measured: a step takes more than {SLOWEST_STEP_SECONDS:.0f} s"
+        why = f"several at a time were not measured: a step takes more than {SLOWEST_STEP_SECONDS:.0f} s"
+        return Proposal(text=f"{fits}; {why}", fit=fit)
     cell = max(fast, key=lambda kind: kind.hours).cell
     most = min(fit, max(NUMBERS_TRIED) if on_gpu else options.workers)
     numbers = sorted({number for number in NUMBERS_TRIED if number < most} | {1, most, min(fit, typed)})
     try:
         rates = {number: steps_per_second(cell.overrides, number) for number in numbers}
     except UserError as error:
-        return f"{fits}; several at a time could not be measured: {error}"
+        return Proposal(text=f"{fits}; several at a time could not be measured: {error}", fit=fit, problem=error)
     best = max(numbers, key=lambda number: rates[number])
+    run = _command(run_set, best, cell)
     name = f"{cell.cfg.task.name}/{cell.choice('attention')}"
     rates_text = ", ".join(f"{number}: {rates[number]:.1f}" for number in numbers)
-    return (
+    text = (
         f"{fits}. Steps per second of so many {name} at a time, {rates_text};"
-        f" {rates[best] / rates[1]:.2f} times one alone: {_command(run_set, best, cell)}"
+        f" {rates[best] / rates[1]:.2f} times one alone: {run}"
     )
+    return Proposal(text=text, fit=fit, at_once=best, command=run, rates=rates)
 
 
 def _command(run_set: RunSet, at_once: int, cell: Cell) -> str:

@@ -36,6 +36,7 @@ from lra.types import UserError
 ACTIONS = ("plan", "run", "show")
 ONE_FOR_A_TABLE = ("run_group", "protocol", "size")
 FORMATS = ("terminal", "markdown", "csv", "latex", "wandb")
+Unfinished = dict[str, list[Cell]]  # by method
 
 
 class RunSet:
@@ -112,9 +113,14 @@ class RunSet:
             stopped.kept = f"{self.count_finished()} are finished. The same command goes on from there."
             raise
 
+    @property
+    def finished(self) -> int:
+        """Number of cells that have a record."""
+        return sum(cell.run.finished for cell in self.cells)
+
     def count_finished(self) -> str:
         """Word how many cells have a record: `3 of 75 cells`."""
-        return f"{sum(cell.run.finished for cell in self.cells)} of {len(self.cells)} cells"
+        return f"{self.finished} of {len(self.cells)} cells"
 
     def records(self) -> list[Record]:
         """Read the run group's valid records of this protocol and size.
@@ -168,26 +174,33 @@ class RunSet:
         typed = any(text.split("=")[0] in METHOD for text in self._overrides)
         return list(dict.fromkeys(cell.choice("attention") for cell in self.cells)) if typed else []
 
-    def unfinished_notes(self, task: str, records: list[Record]) -> list[str]:
-        """Word a note on the cells of a task without a record among `records`, of this task; none if each has one."""
+    def unfinished(self, task: str, records: list[Record]) -> Unfinished:
+        """Collect by method the cells of a task without a record among `records`, of this task."""
         by_names: dict[tuple[str, str], list[Record]] = defaultdict(list)
         for record in records:
             by_names[record.method, str(record.seed)].append(record)
-        cells = [cell for cell in self.cells if cell.choice("task") == task]
-        missing: dict[str, list[Cell]] = {cell.method: [] for cell in cells}
+        cells = self._cells_of(task)
+        missing: Unfinished = {cell.method: [] for cell in cells}
         for cell in cells:
             failed = cell.trial is not None and cell.ended
             of_names = by_names[cell.choice("attention"), cell.choice("seed")]
             if not failed and not any(cell.typed_as(record) for record in of_names):
                 missing[cell.method].append(cell)
+        return {method: lacks for method, lacks in missing.items() if lacks}
+
+    def unfinished_notes(self, task: str, unfinished: Unfinished) -> list[str]:
+        """Word a note on the cells of a task that are not finished; none if each is."""
         lacking = [
             f"{name} {lacks[0].counted}{'s' * (len(lacks) > 1)} {', '.join(cell.number for cell in lacks)}"
-            for name, lacks in missing.items()
-            if lacks
+            for name, lacks in unfinished.items()
         ]
-        finished = len(cells) - sum(map(len, missing.values()))
-        done = f"{finished} of {len(cells)} runs finished; not finished: {'; '.join(lacking)}."
+        cells = len(self._cells_of(task))
+        finished = cells - sum(map(len, unfinished.values()))
+        done = f"{finished} of {cells} runs finished; not finished: {'; '.join(lacking)}."
         return [visible(done)] if lacking else []
+
+    def _cells_of(self, task: str) -> list[Cell]:
+        return [cell for cell in self.cells if cell.choice("task") == task]
 
     def tasks(self) -> list[str]:
         """The tasks of the cells, each once, in the order of the cells."""

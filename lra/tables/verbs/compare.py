@@ -25,13 +25,13 @@ seed against the step. With figure=mine.pdf they are mine.pdf and mine-curves.pd
 records. Notes name the runs that are not finished, and the convergence step of each seed.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
-
-from rich.console import Console
+from typing import TYPE_CHECKING, Any
 
 from lra.runs.collection import collect
 from lra.runs.schema import Record
@@ -48,34 +48,37 @@ from lra.tables.grid.own_search import search_first
 from lra.tables.grid.run_set import RunSet, read_run_set
 from lra.tables.pretrained_pairs import equal_steps_sentences
 from lra.tables.result_sentences import result_sentences
-from lra.tables.seeds_needed import seeds_note
+from lra.tables.seeds_needed import SeedsNeeded, seeds_needed_on
 from lra.tables.variants import RowKey
 from lra.terminal.console import make_console
 from lra.terminal.text_table import TextTable
 
+if TYPE_CHECKING:  # slow: it imports torch
+    from lra.tables.grid.plan import Plan
+
 SUBCOMMANDS = ("plan", "run", "show")
 
 
-def main(arguments: Sequence[str]) -> Tables | None:
+def main(arguments: Sequence[str]) -> Tables | Plan:
     """Plan, run or show."""
-    if not search_first("compare", arguments, make_console()):
-        return None
+    if (search := search_first("compare", arguments, make_console())) is not None:
+        return search
     run_set = read_run_set("compare", arguments)
-    tables = plan_run_or_show(run_set, make_tables)
-    if run_set.options.what == "plan":
-        _print_seeds_needed(run_set, make_console())
-    return tables
+    made = plan_run_or_show(run_set, make_tables)
+    return made if isinstance(made, Tables) else replace(made, seeds_needed=_seeds_needed(run_set))
 
 
-def _print_seeds_needed(run_set: RunSet, console: Console) -> None:
-    """Print for each task how many seeds a difference of one point would need; of one method there is no difference."""
+def _seeds_needed(run_set: RunSet) -> dict[str, SeedsNeeded]:
+    """Find by task how many seeds a difference of one point would need; of one method there is no difference."""
     records = [record for record in collect(Path(run_set.cells[0].cfg.paths.runs)).records if run_set.is_shown(record)]
+    needed = {}
     for task in run_set.tasks():
         cells = [cell for cell in run_set.cells if cell.choice("task") == task]
         rows, hashes = {cell.kind for cell in cells}, {config_hash(cell.cfg) for cell in cells}
         of_task = [record for record in records if record.task == task]
         if len(rows) > 1:
-            console.print(seeds_note(task, of_task, hashes, rows=len(rows), seeds=len(cells) // len(rows)))
+            needed[task] = seeds_needed_on(task, of_task, hashes, rows=len(rows), seeds=len(cells) // len(rows))
+    return needed
 
 
 def make_tables(run_set: RunSet) -> Tables:

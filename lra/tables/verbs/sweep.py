@@ -19,8 +19,11 @@ of what exact attention gains over none, with a 95 % interval; – and why if th
 errors. Whether these tasks have a long one is asked in arXiv 2501.14850 (Miralles-González et al. 2025).
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from functools import partial
+from typing import TYPE_CHECKING
 
 from lra.runs.schema import Record
 from lra.tables.attention_sweep import SWEEPS, SweptNumber, sweep_points, sweep_table
@@ -30,11 +33,14 @@ from lra.tables.grid.run_set import RunSet, read_run_set
 from lra.terminal.text_table import TextTable
 from lra.types import UserError
 
+if TYPE_CHECKING:  # slow: it imports torch
+    from lra.tables.grid.plan import Plan
+
 SUBCOMMANDS = ("landmarks", "window")
 BESIDE = {"landmarks": "landmarks_exact", "window": "window_beside"}  # sweeps over attentions without the number
 
 
-def main(arguments: Sequence[str]) -> Tables | None:
+def main(arguments: Sequence[str]) -> Tables | Plan:
     """Plan, run or show."""
     if not arguments or arguments[0] not in SUBCOMMANDS:
         problem = f"{arguments[0]!r} cannot be swept" if arguments else "sweep what?"

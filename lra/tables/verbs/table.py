@@ -27,15 +27,19 @@ cell of a process that was killed is free again. When a cell fails, its error is
 next `lra table run` tries it again.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from lra.base.probes import probe_named
 from lra.runs.published_numbers import in_benchmark_order
 from lra.runs.schema import Record
 from lra.tables.accuracy_table import accuracy_table
 from lra.tables.cells import make_rows
+from lra.tables.grid.other_records import left_out
 from lra.tables.grid.output import (
     Draw,
     Tables,
@@ -53,13 +57,16 @@ from lra.tables.notes_on_runs import protocol_steps_and_size
 from lra.terminal.console import make_console
 from lra.terminal.figure_file import Drawn
 
+if TYPE_CHECKING:  # slow: it imports torch
+    from lra.tables.grid.plan import Plan
+
 SUBCOMMANDS = ("plan", "run", "show")
 
 
-def main(arguments: Sequence[str]) -> Tables | None:
+def main(arguments: Sequence[str]) -> Tables | Plan:
     """Plan, run or show."""
-    if not search_first("table", arguments, make_console()):
-        return None
+    if (search := search_first("table", arguments, make_console())) is not None:
+        return search
     return plan_run_or_show(read_run_set("table", arguments), make_tables)
 
 
@@ -76,9 +83,10 @@ def make_tables(run_set: RunSet) -> Tables:
     if of_probes or (records and run_set.options.figure is not None):
         drawings["heat_map"] = partial(_heat_map, of_probes or records, run_set.options.figure_columns)
     figures, undrawn = draw(run_set, "probes" if of_probes else "tasks", drawings)
-    table = table.with_warnings(*no_record_notes(run_set), *left_out_notes(run_set), *undrawn)
+    others = left_out(run_set)
+    table = table.with_warnings(*no_record_notes(run_set), *left_out_notes(run_set, others), *undrawn)
     made = TableWithFigures(name="table", table=table, figures=figures)
-    return Tables(run_set=run_set, tables=[made], there=there)
+    return Tables(run_set=run_set, tables=[made], there=there, left_out=others)
 
 
 def _heat_map(records: list[Record], columns: int, path: Path) -> Drawn:

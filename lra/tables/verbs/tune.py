@@ -20,9 +20,12 @@ NaN, a refused value) counts as tried and is not run again; delete failed.json i
 The figure shows the expected best dev accuracy against the number of trials, with a 95 % lower bound.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import matplotlib.pyplot as plt
 
@@ -37,13 +40,16 @@ from lra.terminal import figure_names, figure_style, plots
 from lra.terminal.figure_file import Drawn
 from lra.terminal.text_table import TextTable
 
+if TYPE_CHECKING:  # slow: it imports torch
+    from lra.tables.grid.plan import Plan
+
 SUBCOMMANDS = ("plan", "run", "show")
 
 HEIGHT = 2.6  # of the figure, in inches
 MOST_MARKERS = 5  # on a line
 
 
-def main(arguments: Sequence[str]) -> Tables | None:
+def main(arguments: Sequence[str]) -> Tables | Plan:
     """Plan, run or show."""
     return plan_run_or_show(read_run_set("tune", arguments), make_tables)
 
