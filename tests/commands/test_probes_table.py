@@ -1,8 +1,5 @@
 """`lra table run sweep=probes` as a user drives it: the search of the rate, then the seeds; training is a stand-in."""
 
-import csv
-import io
-
 import pytest
 
 from lra.base.paths import conf_names
@@ -44,18 +41,16 @@ SEEDS = {(task, method, f"seed {seed}") for task in BEST for method in ("linear"
 
 
 @pytest.mark.slow
-def test_the_rates_are_tried_first_and_the_seeds_have_each_methods_best(trained, home, capsys):
+def test_the_rates_are_tried_first_and_the_seeds_have_each_methods_best(trained, home, result_of):
     assert main(["table", "run", *WORDS]) == 0
     budget = 3
     assert {*trained[: 4 * budget]} == searched(budget)
     assert {*trained[4 * budget :]} == SEEDS
-    capsys.readouterr()
-    assert main(["table", "show", *WORDS, "format=csv"]) == 0
-    rows = [*csv.DictReader(io.StringIO(capsys.readouterr().out))]
+    rows = result_of("table", "show", *WORDS, "format=csv").tables[0].table.csv_rows
     assert {(row["attention"], row["task"], row["count"], row["tried"]) for row in rows} == {
-        (method, task, "3", str(budget)) for method in ("linear", "full") for task in BEST
+        (method, task, 3, budget) for method in ("linear", "full") for task in BEST
     }
-    assert {(row["attention"], float(row["mean"])) for row in rows} == {("linear", 40), ("full", 80)}
+    assert {(row["attention"], row["mean"]) for row in rows} == {("linear", 40), ("full", 80)}
     tried = make_cells("probes_rates", ["protocol=clean", *WORDS[1:], f"budget={budget}"])
     best = {(cell.choice("task"), cell.point) for cell in tried if cell.trial == BEST[cell.choice("task")]}
     assert len(best) == len(BEST)
@@ -86,17 +81,17 @@ def test_after_a_kill_the_same_command_goes_on(trained, monkeypatch):
 
 
 @pytest.mark.slow
-def test_the_plan_is_of_the_search_until_it_is_over(trained, capsys):
-    plan = ["table", "plan", "sweep=probes", "task=recall", "attention=linear", "size=tiny", "recipe.steps=4"]
-    assert main(plan) == 0
-    out = capsys.readouterr().out
-    assert "3 cells in" in out
-    assert "probes_rates" in out
+def test_the_plan_is_of_the_search_until_it_is_over(trained, result_of):
+    words = ("sweep=probes", "task=recall", "attention=linear", "size=tiny", "recipe.steps=4")
+    plan = result_of("table", "plan", *words)
+    assert [cell.trial for cell in plan.run_set.cells] == [0, 1, 2]
+    assert plan.run_set.group.name == "probes_rates"
+    assert (plan.count_missing, plan.searched_for) == (3, "table")
     assert not trained
-    assert main(["table", "run", *plan[2:]]) == 0
-    capsys.readouterr()
-    assert main(plan) == 0
-    assert "3 of 3" in capsys.readouterr().out
+    assert main(["table", "run", *words]) == 0
+    plan = result_of("table", "plan", *words)
+    assert [cell.which for cell in plan.run_set.cells] == ["seed 0", "seed 1", "seed 2"]
+    assert (plan.count_missing, plan.searched_for) == (0, None)
 
 
 def test_another_recipe_is_not_searched(trained):
@@ -105,15 +100,15 @@ def test_another_recipe_is_not_searched(trained):
 
 
 @pytest.mark.slow
-def test_compare_takes_the_search_of_the_probes_too(trained, capsys):
-    words = ["sweep=probes", "task=recall", "attention=linear,full", "size=tiny", "budget=2"]
-    assert main(["compare", "run", *words]) == 0
+def test_compare_takes_the_search_of_the_probes_too(trained, result_of):
+    made = result_of("compare", "run", "sweep=probes", "task=recall", "attention=linear,full", "size=tiny", "budget=2")
     assert len(trained) == 4 + 6
-    assert "baseline" in capsys.readouterr().out
+    rows = made.tables[0].table.csv_rows
+    assert [(row["attention"], row["count"], row["tried"]) for row in rows] == [("linear", 3, 2), ("full", 3, 2)]
 
 
 @pytest.mark.slow
-def test_another_search_that_is_typed_takes_the_place_of_the_probes(trained, capsys):
+def test_another_search_that_is_typed_takes_the_place_of_the_probes(trained):
     words = ["sweep=probes", "task=recall", "attention=linear", "size=tiny", "search=tune", "budget=2"]
     assert main(["table", "run", *words]) == 0
     assert [which for _, _, which in trained] == ["trial 0", "trial 1", "seed 0", "seed 1", "seed 2"]
