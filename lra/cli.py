@@ -138,7 +138,7 @@ def _run(verb: str, arguments: list[str]) -> int:
     from lra.settings.several_values import refuse_all_of_sweep
     from lra.terminal.errors import explain
     from lra.terminal.result import show_result
-    from lra.verbs.train_sweep import Job, jobs_elsewhere, print_jobs
+    from lra.verbs.train_sweep import EndedSweep, Job, jobs_elsewhere
 
     jobs: list[Job] = []  # of a sweep, as far as they run in this process: those of Hydra's basic launcher
 
@@ -162,7 +162,7 @@ def _run(verb: str, arguments: list[str]) -> int:
         raise_if_stopped()  # a launcher may have taken a signal for the end of a run
         shown = (jobs or jobs_elsewhere(typed)) if flags and verb == "train" else []
         if shown:
-            print_jobs(shown)
+            show_result(EndedSweep(shown))
 
     try:
         functions = _functions(verb)

@@ -1,7 +1,10 @@
 """The table at the end of `lra train -m`: each run with its result, or why it has none."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from itertools import product
+from typing import TYPE_CHECKING
 
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from omegaconf import DictConfig
@@ -10,6 +13,12 @@ from lra.run import Run
 from lra.settings.compose import load_config
 from lra.settings.method import method_name
 from lra.settings.several_values import one_by_one
+
+if TYPE_CHECKING:  # slow, and a run alone ends with no table
+    from rich.console import Console
+
+    from lra.runs.schema import Record
+    from lra.terminal.text_table import TextTable
 
 IN_OTHER_COLUMNS = ("task", "attention", "mixer", "seed")  # overrides that a row names anyway
 
@@ -26,6 +35,11 @@ class Job:
     error: str | None = None
     elsewhere: bool = False
 
+    @property
+    def record(self) -> Record | None:
+        """The record of the run; None if it failed, or stopped before its end."""
+        return None if self.error else Run.of(self.cfg).record
+
 
 def jobs_elsewhere(overrides: list[str]) -> list[Job]:
     """List the runs of a sweep that a launcher has run in other processes; none if not even one was begun.
@@ -40,21 +54,36 @@ def jobs_elsewhere(overrides: list[str]) -> list[Job]:
     return jobs if any(Run.of(job.cfg).folder.exists() for job in jobs) else []
 
 
-def print_jobs(jobs: list[Job]) -> None:
-    """Print the table of the runs that a sweep has begun."""
-    from lra.terminal.console import make_console
-    from lra.terminal.fit_table import print_text_table
-    from lra.terminal.text_table import TextTable
+@dataclass(frozen=True)
+class EndedSweep:
+    """The runs that a sweep has begun, and their table."""
 
-    shared = set.intersection(*(set(job.overrides) for job in jobs))
-    table = TextTable(
-        title=f"{len(jobs)} runs, {sum(job.error is not None for job in jobs)} failed",
-        columns=("run", "seed", "accuracy (%)", "best dev (%)", "seconds", "state"),
-        rows=[_row(job, shared) for job in jobs],
-        optional=("seconds", "best dev (%)"),
-        prose=("state",),
-    )
-    print_text_table(make_console(), table)
+    jobs: list[Job]
+
+    @property
+    def failed(self) -> int:
+        """Number of runs that are known to have failed."""
+        return sum(job.error is not None for job in self.jobs)
+
+    @property
+    def table(self) -> TextTable:
+        """A row for each run."""
+        from lra.terminal.text_table import TextTable
+
+        shared = set.intersection(*(set(job.overrides) for job in self.jobs))
+        return TextTable(
+            title=f"{len(self.jobs)} runs, {self.failed} failed",
+            columns=("run", "seed", "accuracy (%)", "best dev (%)", "seconds", "state"),
+            rows=[_row(job, shared) for job in self.jobs],
+            optional=("seconds", "best dev (%)"),
+            prose=("state",),
+        )
+
+    def show(self, console: Console) -> None:
+        """Print the table."""
+        from lra.terminal.fit_table import print_text_table
+
+        print_text_table(console, self.table)
 
 
 def _row(job: Job, shared: set[str]) -> list[str]:
@@ -66,7 +95,7 @@ def _row(job: Job, shared: set[str]) -> list[str]:
         if override not in shared and override.split("=")[0] not in IN_OTHER_COLUMNS
     ]
     name = f"{job.cfg.task.name}/{method_name(job.cfg)}" + (f" ({', '.join(varied)})" if varied else "")
-    record = None if job.error else Run.of(job.cfg).record
+    record = job.record
     if record is None:
         ended = "failed, or stopped before its end" if job.elsewhere else "stopped before its end"
         state = f"failed: {job.error}" if job.error else ended

@@ -8,49 +8,47 @@ from lra.cli import main
 from lra.settings.compose import load_config
 from lra.settings.run_folder import run_dir
 from lra.verbs.train_sweep import jobs_elsewhere
-from tests.conftest import cells_of
 
 TINY = ["train", "-m", "size=tiny", "recipe.steps=2", "recipe.eval_every=2", "logger=csv", "trainer.threads=1"]
 
 
-def rows(text: str) -> list[list[str]]:
-    table = text[text.rindex(" runs, ") :]
-    return [cells_of(line) for line in table.splitlines() if line.startswith("listops/")]
+NAMES = [f"listops/nystrom (attention.value_skip_taps={taps})" for taps in (3, 4)]
 
 
 @pytest.mark.slow
-def test_a_sweep_ends_with_a_table_also_when_a_run_failed(home, capsys):
-    capsys.readouterr()
+def test_a_sweep_ends_with_a_table_also_when_a_run_failed(home, handed_back):
     assert main([*TINY, "attention=nystrom", "seed=0,1", "attention.value_skip_taps=3,4"]) == 2
-    text = capsys.readouterr().out
-    assert "4 runs, 2 failed" in text
-    found = rows(text)
-    assert [row[:2] for row in found] == [
-        [f"listops/nystrom (attention.value_skip_taps={taps})", seed] for seed in "01" for taps in (3, 4)
-    ]
-    for row in found:
+    *trained, ended = handed_back
+    assert (len(trained), len(ended.jobs), ended.failed) == (2, 4, 2)
+    rows = ended.table.rows
+    assert [row[:2] for row in rows] == [[name, seed] for seed in "01" for name in NAMES]
+    for job, row in zip(ended.jobs, rows, strict=True):
         if "taps=3" in row[0]:
-            assert row[-1] == "finished"
+            assert job.record in [each.record for each in trained]
+            assert row[2] == f"{100 * job.record.test_accuracy:.2f}"
             assert all(re.fullmatch(r"\d+(\.\d\d)?", cell) for cell in row[2:5])
+            assert job.error is None
         else:
+            assert job.record is None
             assert row[2:5] == ["–"] * 3
-            assert row[-1].startswith("failed: attention.value_skip_taps=4 is not odd")
+            assert job.error.startswith("attention.value_skip_taps=4 ")
+            assert row[-1].endswith(job.error)
 
 
 @pytest.mark.slow
-def test_one_run_has_no_table(home, capsys):
+def test_one_run_has_no_table(home, result_of):
     words = [word for word in TINY if word != "-m"]
-    assert main([*words, "attention=none"]) == 0
-    assert " runs, " not in capsys.readouterr().out
+    assert result_of(*words, "attention=none").record.method == "none"
 
 
 @pytest.mark.slow
-def test_runs_of_a_launcher_in_other_processes_have_the_table_too(home, capfd):
+def test_runs_of_a_launcher_in_other_processes_have_the_table_too(home, handed_back):
     words = ["hydra/launcher=joblib", "attention=nystrom", "attention.value_skip_taps=3,4"]
     assert main([*TINY, *words]) == 2
-    found = rows(capfd.readouterr().out)
-    assert [row[0] for row in found] == [f"listops/nystrom (attention.value_skip_taps={taps})" for taps in (3, 4)]
-    assert [row[-1] for row in found] == ["finished", "failed, or stopped before its end"]
+    (ended,) = handed_back
+    assert [row[0] for row in ended.table.rows] == NAMES
+    assert [(job.record is not None, job.elsewhere) for job in ended.jobs] == [(True, True), (False, True)]
+    assert len({row[-1] for row in ended.table.rows}) == 2, "it says which"
 
 
 def test_an_added_option_with_several_values_is_one_of_each_run(home):
