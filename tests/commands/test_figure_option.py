@@ -25,14 +25,17 @@ def drawn(folder) -> set[str]:
     ("listops", {"mine.svg", "mine-curves.svg"}),
     ("listops,text", {"mine-listops.svg", "mine-curves-listops.svg", "mine-text.svg", "mine-curves-text.svg"}),
 ])  # fmt: skip
-def test_a_part_of_a_published_file_has_its_figures_where_they_are_wanted(here, capsys, tasks, expected):
-    assert main(["compare", "show", *PART, f"task={tasks}", "figure=mine.svg", "figure_columns=1"]) == 0
+def test_a_part_of_a_published_file_has_its_figures_where_they_are_wanted(here, capsys, tasks, expected, result_of):
+    made = result_of("compare", "show", *PART, f"task={tasks}", "figure=mine.svg", "figure_columns=1")
     assert drawn(here) == expected
     first = (here / min(expected, key=len)).read_text()
     assert f'width="{72 * WIDTHS[1]:g}pt"' in first
     out = capsys.readouterr().out
     assert all(str(here / name) in out for name in expected)
-    assert "Test accuracy against time." in out, "the caption is printed"
+    figures = [figure for shown in made.tables for figure in shown.figures]
+    assert {figure.path.name for figure in figures} == expected
+    printed = " ".join(out.split())
+    assert all(figure.caption and figure.caption in printed for figure in figures), "the captions are printed"
 
 
 @pytest.mark.slow
@@ -48,14 +51,15 @@ def test_a_table_on_standard_output_stays_alone(here, capsys):
     assert (here / "heat.pdf").read_bytes().startswith(b"%PDF")
 
 
-def test_a_bench_that_is_shown_has_a_figure_where_one_is_asked_for(here, capsys):
+def test_a_bench_that_is_shown_has_a_figure_where_one_is_asked_for(here, result_of):
     record = f"show={shipped_records() / 'bench_attention.json'}"
-    assert main(["bench", "attention", record, "n=256,512", "figure=b.svg"]) == 0
+    made = result_of("bench", "attention", record, "n=256,512", "figure=b.svg")
+    assert made.figure.path == here / "b.svg"
     assert drawn(here) == {"b.svg"}
     (here / "b.svg").unlink()
-    assert main(["bench", "attention", record, "n=256", "figure=b.svg"]) == 0
+    made = result_of("bench", "attention", record, "n=256", "figure=b.svg")
+    assert (made.draws, made.figure) == (True, None), "it says that there is none"
     assert not drawn(here)
-    assert "no figure" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("typed, kind, right", [

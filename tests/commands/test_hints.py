@@ -1,7 +1,6 @@
 """What an output says to type can be typed as it stands."""
 
 import json
-import re
 import shlex
 
 import pytest
@@ -14,30 +13,32 @@ from tests.tables.records import make_record
 
 @pytest.mark.slow
 @pytest.mark.parametrize("verb", ["table", "compare", "sweep landmarks", "sweep window"])
-def test_the_hint_at_other_sizes_shows_them(verb, tmp_path, monkeypatch, capsys):
+def test_the_hint_at_other_sizes_shows_them(verb, tmp_path, monkeypatch, result_of):
     monkeypatch.setenv("LRA_RUNS_DIR", str(tmp_path))
     monkeypatch.chdir(tmp_path)
     (tmp_path / "mine").mkdir()
     attention = "full" if verb == "sweep window" else "nystrom"
     records = [make_record(attention=attention, size=size, steps=300, accuracy=0.25) for size in ("full", "short")]
     (tmp_path / "mine/records.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
-    assert main([*verb.split(), "show", "run_group=mine", "format=markdown"]) == 0
-    hint = re.search(r"left out: 1 of size=short protocol=paper: lra (.+)", capsys.readouterr().out)
-    assert hint is not None
-    assert main(hint[1].split()) == 0
-    assert "25.00 (1)" in capsys.readouterr().out
+    made = result_of(*verb.split(), "show", "run_group=mine", "format=markdown")
+    (other,) = made.left_out
+    assert (other.count, other.kind) == (1, "size=short protocol=paper")
+    assert any(note.endswith(other.command) for note in made.tables[0].table.notes)
+    (shown,) = result_of(*other.command.split()[1:]).tables
+    assert [(row["count"], row["mean"]) for row in shown.table.csv_rows if row["count"]] == [(1, 25)]
 
 
-def test_records_of_a_size_that_has_no_file_any_more_are_in_the_report(tmp_path, monkeypatch, capsys):
+def test_records_of_a_size_that_has_no_file_any_more_are_in_the_report(tmp_path, monkeypatch, result_of):
     monkeypatch.setenv("LRA_RUNS_DIR", str(tmp_path))
     monkeypatch.chdir(tmp_path)
     (tmp_path / "mine").mkdir()
     records = [make_record(size=size, steps=300, accuracy=0.25) for size in ("removed", "full")]
     (tmp_path / "mine/records.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
-    assert main(["table", "show", "run_group=mine", "format=markdown"]) == 0
-    hint = re.search(r"left out: 1 of size=removed protocol=paper: lra (.+)", capsys.readouterr().out)
-    assert hint is not None
-    assert main([*hint[1].split(), "out=report.html"]) == 0
+    made = result_of("table", "show", "run_group=mine", "format=markdown")
+    (other,) = made.left_out
+    assert (other.count, other.kind) == (1, "size=removed protocol=paper")
+    assert any(note.endswith(other.command) for note in made.tables[0].table.notes)
+    assert main([*other.command.split()[1:], "out=report.html"]) == 0
     assert "size removed: NOT the benchmark" in (tmp_path / "report.html").read_text()
 
 

@@ -9,8 +9,9 @@ import pytest
 from lra.base.paths import conf_names, read_choice
 from lra.cli import main
 from lra.run import Run
+from lra.runs.record import OtherVersionError
+from lra.runs.record_words import finished_text
 from lra.verbs.show_choices import differences
-from tests.conftest import cells_of
 from tests.tables.records import make_record
 from tests.test_conf_folders import write
 
@@ -42,17 +43,26 @@ def runs(tmp_path, monkeypatch):
     return tmp_path
 
 
-def test_every_run_has_a_line_with_its_state(runs, capsys):
-    text = shown(capsys, "runs")
-    assert text.startswith("4 runs below")
-    rows = [cells_of(line) for line in text.splitlines()]
-    settings, place = "paper-full-20000steps", "mine/text/full/paper-full-20000steps-0123abcd/seed1"
-    assert ["text/full", "0123abcd", "1", "begun, step 100 of 20,000", "2 h", "mine", settings, place] in rows
-    failed = ["text/full", "0123abcd", "2", "failed at step 0 of 20,000: out of memory", "now", "mine"]
-    assert [row[:6] for row in rows if "out of memory" in str(row)] == [failed]
-    landmarks = {row[0]: row[2:6] for row in rows if "finished" in str(row)}
-    finished = ["0", "finished, 37.00%", "now", "table"]
-    assert landmarks == {f"listops/nystrom (num_landmarks={count})": finished for count in (16, 64)}
+def test_every_run_has_a_line_with_its_state(runs, result_of):
+    made = result_of("show", "runs")
+    assert len(made.lines) == len(made.table.rows) == 4
+    rows = {tuple(row[:3]): dict(zip(made.table.columns, row, strict=True)) for row in made.table.rows}
+    lines = {(row[0], *row[1:3]): line for line, row in zip(made.lines, made.table.rows, strict=True)}
+    begun, failed = ("text/full", "0123abcd", "1"), ("text/full", "0123abcd", "2")
+    folder = "mine/text/full/paper-full-20000steps-0123abcd"
+    assert rows[begun].items() >= {"age": "2 h", "group": "mine", "folder": f"{folder}/seed1"}.items()
+    assert (rows[begun]["settings"], rows[begun]["state"]) == ("paper-full-20000steps", lines[begun].state)
+    assert all(number in lines[begun].state for number in ("step 100 ", "20,000"))
+    assert (lines[begun].record, lines[begun].run.failure, lines[begun].run.last_step) == (None, None, 100)
+    assert rows[failed].items() >= {"age": "now", "group": "mine", "folder": f"{folder}/seed2"}.items()
+    assert (lines[failed].run.failure.error, lines[failed].run.last_step) == ("out of memory", 0)
+    assert rows[failed]["state"].endswith("step 0 of 20,000: out of memory")
+    finished = {key[0]: line for key, line in lines.items() if line.record is not None}
+    assert finished.keys() == {f"listops/nystrom (num_landmarks={count})" for count in (16, 64)}
+    for key, line in lines.items():
+        if line.record is not None:
+            assert (line.seed, line.record.test_accuracy, line.state) == (0, 0.37, finished_text(line.record))
+            assert rows[key].items() >= {"age": "now", "group": "table", "state": line.state}.items()
 
 
 @pytest.mark.parametrize("columns", [30, 60, 80, 120])
@@ -62,12 +72,15 @@ def test_the_hash_and_the_seed_name_a_run_at_every_width(runs, capsys, monkeypat
     assert shown(capsys, "runs").count("0123abcd") >= 2
 
 
-def test_a_group_is_chosen_and_a_running_run_is_known_by_its_lock(runs, capsys):
+def test_a_group_is_chosen_and_a_running_run_is_known_by_its_lock(runs, result_of):
     folder = runs / "mine/text/full/paper-full-20000steps-0123abcd/seed1"
+    before = result_of("show", "runs", "run_group=mine").lines
     with Run(folder).lock():
-        text = shown(capsys, "runs", "run_group=mine")
-    assert "running, step 100 of 20,000" in text
-    assert "listops" not in text
+        lines = result_of("show", "runs", "run_group=mine").lines
+        assert lines[0].run.locked
+    assert [(line.task, line.seed) for line in lines] == [("text", 1), ("text", 2)]
+    assert [line.state != old.state for line, old in zip(lines, before, strict=True)] == [True, False]
+    assert all("step 100 of 20,000" in line.state for line in (lines[0], before[0]))
 
 
 def test_a_folder_that_is_too_near_to_be_a_run_hides_no_other(runs, monkeypatch, refused):
@@ -75,13 +88,24 @@ def test_a_folder_that_is_too_near_to_be_a_run_hides_no_other(runs, monkeypatch,
     assert refused("show", "runs").kind == "no_records"
 
 
-def test_a_broken_record_is_a_state_too(runs, capsys):
+def test_a_broken_record_is_a_state_too(runs, result_of):
     path = next(runs.rglob("result.json"))
+
+    def line():
+        (line,) = (line for line in result_of("show", "runs", "run_group=table").lines if line.path == path.parent)
+        assert line.record is None
+        return line.state
+
     path.write_text("{")
-    assert "its result.json cannot be read: move it away" in shown(capsys, "runs", "run_group=table")
+    states = [line()]
+    assert "result.json" in states[0]
     for version in (1, 99):
         path.write_text(f'{{"schema_version": {version}}}')
-        assert "finished, by another version of lra" in shown(capsys, "runs", "run_group=table")
+        with pytest.raises(OtherVersionError) as other:
+            assert Run(path.parent).record
+        states.append(line())
+        assert other.value.advice in states[-1]
+    assert len({*states}) == 3
 
 
 @pytest.mark.slow
@@ -105,23 +129,18 @@ def test_how_attentions_and_mixers_differ_from_their_papers_is_shown(capsys):
     assert shown(capsys, "attentions").splitlines()[-len(lines) :] == lines
 
 
-def test_a_file_of_ones_own_needs_no_description(home, tmp_path, monkeypatch, capsys):
+def test_a_file_of_ones_own_needs_no_description(home, tmp_path, monkeypatch, result_of):
     text = "# Mine. Cost in L: O(L).\nname: mine\n_target_: lra.attention.none.NoAttention\n_partial_: true\n"
     task = "# A task.\ndefaults: [listops]\nname: mine\nsizes: {full: {train: 5}}\n"
     folder = write(tmp_path / "own", attention__mine=text, task__mine=task)
     monkeypatch.setenv("LRA_CONF_PATH", str(folder))
-    monkeypatch.setenv("COLUMNS", "400")
-    (line,) = [line for line in shown(capsys, "attentions").splitlines() if "attention=mine " in line]
-    assert cells_of(line)[1:] == ["–"] * 4
-    (line,) = [line for line in shown(capsys, "tasks").splitlines() if line.startswith("mine ")]
-    assert cells_of(line)[1:] == [
-        "10",
-        "2,048",
-        "5 / 2,000 / 2,000",
-        "no; lra prepare task=mine size=full",
-        "–",
-        "–",
-    ]
+    rows = {choice: row for choice, *row in result_of("show", "attentions").table.rows}
+    assert rows["attention=mine"] == ["–"] * 4
+    rows = {name: row for table in result_of("show", "tasks").tables for name, *row in table.rows}
+    prepare = "lra prepare task=mine size=full"
+    classes, length, counts, here, *others = rows["mine"]
+    assert (classes, length, counts, others) == ("10", "2,048", "5 / 2,000 / 2,000", ["–", "–"])
+    assert here.endswith(prepare)
     assert main(["show", "model", "attention=mine", "size=tiny"]) == 0
 
 

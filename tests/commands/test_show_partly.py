@@ -24,34 +24,47 @@ def show(capsys, *words: str) -> tuple[str, str]:
     return capsys.readouterr()
 
 
+def seeds_of(unfinished) -> dict[str, str]:
+    return {method: " ".join(cell.number for cell in cells) for method, cells in unfinished.items()}
+
+
 @pytest.mark.some_fast(1)
 @pytest.mark.parametrize(
     "verb, group, attention", [(("compare",), "compare", "full"), (("sweep", "landmarks"), "landmarks", "nystrom")]
 )
-def test_records_of_a_task_that_was_not_typed_are_said(home, capsys, verb, group, attention):
+def test_records_of_a_task_that_was_not_typed_are_said(home, result_of, verb, group, attention):
     records = [make_record(task, attention, seed=seed) for task in ("text", "listops") for seed in range(2)]
     lay(home, group, records)
-    out = " ".join(show(capsys, *verb, "show")[0].split())
-    assert f"left out: 2 of task=text: lra {' '.join(verb)} show run_group={group} task=text" in out
-    assert "left out" not in show(capsys, *verb, "show", "task=text")[0]
+    made = result_of(*verb, "show")
+    (other,) = made.left_out
+    assert (other.count, other.kind) == (2, "task=text")
+    assert other.command == f"lra {' '.join(verb)} show run_group={group} task=text"
+    assert other.note in made.tables[0].table.warnings
+    assert not result_of(*verb, "show", "task=text").left_out
 
 
-def test_runs_that_were_asked_for_and_are_not_finished_are_said_and_rows_come_as_typed(home, capsys):
+def test_runs_that_were_asked_for_and_are_not_finished_are_said_and_rows_come_as_typed(home, result_of):
     done = [make_record(attention=name, seed=seed) for name in ("full", "nystrom") for seed in (0, 1)]
     lay(home, "compare", [*done, make_record(attention="linformer", seed=2)])
     typed = ("compare", "show", "attention=reformer,nystrom,linformer,full", "seed=0,1,2", "format=markdown")
-    out = show(capsys, *typed)[0]
-    rows = [line.split("|")[1].strip() for line in out.splitlines() if line.startswith("| ")][1:]
-    assert rows == ["nystrom", "linformer", "full"]
-    lacking = "reformer seeds 0, 1, 2; nystrom seed 2; linformer seeds 0, 1; full seed 2"
-    assert f"5 of 12 runs finished; not finished: {lacking}." in out
-    assert "not finished" not in show(capsys, "compare", "show", "attention=full,nystrom", "seed=0,1")[0]
+    made = result_of(*typed)
+    (shown,) = made.tables
+    assert [row[0] for row in shown.table.rows] == ["nystrom", "linformer", "full"]
+    lacking = {"reformer": "0 1 2", "nystrom": "2", "linformer": "0 1", "full": "2"}
+    assert seeds_of(shown.unfinished) == lacking
+    assert list(shown.unfinished) == list(lacking), "in the order typed"
+    (note,) = made.run_set.unfinished_notes("listops", shown.unfinished)
+    assert [int(number) for number in note.split(" runs ")[0].split(" of ")] == [5, 12]
+    assert note in shown.table.warnings
+    assert not result_of("compare", "show", "attention=full,nystrom", "seed=0,1").tables[0].unfinished
 
 
-def test_a_run_with_another_value_of_a_typed_setting_is_not_the_one_that_was_asked_for(home, capsys):
+def test_a_run_with_another_value_of_a_typed_setting_is_not_the_one_that_was_asked_for(home, result_of):
     lay(home, "compare", [make_record(seed=0, num_landmarks=count) for count in (32, 64)])
     words = ("compare", "show", "attention=nystrom", "attention.num_landmarks=16,32", "seed=0")
-    assert "1 of 2 runs finished; not finished: nystrom num_landmarks=16 seed 0." in show(capsys, *words)[0]
+    made = result_of(*words)
+    assert seeds_of(made.tables[0].unfinished) == {"nystrom num_landmarks=16": "0"}
+    assert len(made.run_set.cells) == 2
 
 
 def test_stand_ins_alone_are_said():
@@ -81,11 +94,13 @@ def test_csv_of_two_tasks_has_one_header_and_names_the_task(home, capsys):
     assert [row["task"] for row in csv.DictReader(io.StringIO(out))] == list(tasks)
 
 
-def test_what_csv_leaves_out_is_said_beside_it(home, capsys):
+def test_what_csv_leaves_out_is_said_beside_it(home, capsys, result_of):
     lay(home, "table", [make_record("listops", "full", seed=0, size=size) for size in ("short", "full")])
-    said = show(capsys, "table", "show", "format=csv")
-    assert said.err.startswith("left out: 1 of size=short")
-    assert "left out" not in said.out
+    (other,) = result_of("table", "show", "format=csv").left_out
+    assert (other.count, other.kind) == (1, "size=short protocol=paper")
+    said = capsys.readouterr()
+    assert said.err == f"{other.note}\n"
+    assert "size=short" not in said.out
 
 
 def test_google_has_methods_that_the_paper_has_not():
@@ -96,12 +111,13 @@ def test_google_has_methods_that_the_paper_has_not():
 
 
 @pytest.mark.parametrize("error", NOT_WRITABLE)
-def test_a_table_is_shown_where_its_figure_cannot_be_written(home, capsys, monkeypatch, error):
+def test_a_table_is_shown_where_its_figure_cannot_be_written(home, monkeypatch, error, result_of):
     def refuses(*_: object, **_named: object) -> None:
         raise OSError(error, "no", "figure.png")
 
     lay(home, "compare", [make_record("listops", name, seed=0) for name in ("full", "nystrom")])
     monkeypatch.setattr("lra.tables.verbs.compare.plot_pareto", refuses)
-    out = show(capsys, "compare", "show").out
-    assert "nystrom" in out
-    assert f"no figure compare-listops: {home}/compare cannot be written" in " ".join(out.split())
+    (shown,) = result_of("compare", "show").tables
+    assert [row[0] for row in shown.table.rows] == ["nystrom", "full"]
+    assert not shown.figures
+    assert any("compare-listops" in line and f"{home}/compare" in line for line in shown.table.warnings)

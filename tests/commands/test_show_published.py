@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from lra.cli import main
+from lra.runs.record_words import finished_text
 from tests.commands.test_show_lists import runs as runs  # a finished run of two numbers of landmarks, and others
 from tests.tables.records import make_record
 
@@ -21,32 +21,29 @@ def published(runs):
     return path
 
 
-def show(capsys, *words: str) -> str:
-    assert main(["show", "runs", *words]) == 0, capsys.readouterr().err
-    return capsys.readouterr().out
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("word", ["PATH", "run_group=published"])
-def test_published_records_are_listed_as_finished_runs(published, capsys, word):
-    text = show(capsys, word.replace("PATH", str(published)))
-    assert text.startswith("2 runs ")
-    assert text.count("listops/full") == text.count("finished, 25.00%") == 2
-    assert "  paper-short-5000steps  " in text
-    assert "it's mine, (2)" in text
-    assert "nystrom" not in text
+def test_published_records_are_listed_as_finished_runs(published, result_of, word):
+    shown = result_of("show", "runs", word.replace("PATH", str(published)))
+    both = [("listops", "full", seed) for seed in (0, 1)]
+    assert [(line.task, line.label, line.seed) for line in shown.lines] == both
+    for line, row in zip(shown.lines, shown.table.rows, strict=True):
+        assert (line.run, line.record.test_accuracy, line.state) == (None, 0.25, finished_text(line.record))
+        assert line.group == "it's mine, (2)"
+        assert {"listops/full", "paper-short-5000steps", line.group, line.state} <= {*row}
 
 
-def test_they_are_not_among_all_groups(published, capsys):
-    assert "listops/full" not in show(capsys)
+def test_they_are_not_among_all_groups(published, result_of):
+    assert {line.label.split()[0] for line in result_of("show", "runs").lines if line.task == "listops"} == {"nystrom"}
 
 
-def test_a_broken_line_is_said_and_the_others_are_listed(published, capsys):
+def test_a_broken_line_is_said_and_the_others_are_listed(published, result_of):
     with published.open("a") as file:
         file.write('{"identity": 1}\n')
-    text = show(capsys, str(published))
-    assert text.startswith("2 runs in")
-    assert "line 4 " in " ".join(text.split())
+    shown = result_of("show", "runs", str(published))
+    assert len(shown.lines) == 2
+    (note,) = shown.table.notes
+    assert f"{published.name}, line 4 " in note
 
 
 @pytest.mark.slow
