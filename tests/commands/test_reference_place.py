@@ -58,4 +58,4 @@ def test_a_run_is_placed_everywhere(published, capsys, result_of):
 def test_without_reference_seeds_nothing_is_said(home, capsys, result_of):
     made = result_of("train", *RUN, "logger=csv")
     assert place_of(made.record, published_curves(home)) == ""
-    assert "reference" not in capsys.readouterr().out
+    assert "reference seeds" not in capsys.readouterr().out
