@@ -14,6 +14,7 @@ from docs.blocks import (
     front,
     full_runs,
     landmarks,
+    pretraining,
     short_s4,
     short_search,
     short_seconds,
@@ -99,6 +100,9 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "probes-shown": of_probes.shown,
     "probes-accuracies": of_probes.accuracies,
     "probes-landmarks": of_probes.landmarks,
+    "pretraining-compared": pretraining.compared,
+    "pretraining-means": pretraining.means,
+    "pretraining-stages": pretraining.both_stages,
     "deviations": of_settings.deviations,
     **{f"figure-{name}": figures.caption(name) for name in figures.CAPTIONED},
 }

@@ -11,6 +11,7 @@ from typing import Any
 
 from rich.console import Console
 
+from docs.blocks import pretraining
 from docs.blocks.citable import commits_of
 from docs.blocks.markdown import ends, joined, prose, some_columns, table
 from docs.blocks.published import ROOT, cells, measurements, records
@@ -136,7 +137,7 @@ def standing() -> str:
         f" {TOLERANCE_POINTS['listops']:.0f} points of the paper.** Test accuracy in percent, as above. A run that"
         f" did not *converge* stayed near the majority class ({majority} %), and so did the"
         f" paper's Performer and Reformer. Hours of a run on {joined(sorted(devices))}, {joined(sorted(processors))},"
-        " beside other work."
+        f" beside other work. Beyond the paper, {pretraining.in_short()}"
     )
     columns = ("attention", "here", "paper", "difference", "converged", "hours", "commits")
     return f"{said}\n\n{table(columns, rows)}"

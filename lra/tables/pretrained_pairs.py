@@ -15,13 +15,13 @@ OF_STEPS = ("recipe.steps", "recipe.schedule.steps")
 def equal_steps_sentences(records: list[Record]) -> list[str]:
     """Word for each pretrained row of one task what it has to do with the row from scratch of as many steps in all."""
     sentences = []
-    for scratch, pretrained, steps in _pairs(records):
+    for scratch, pretrained, steps in pairs_of_equal_steps(records):
         found = result_sentences(contenders(records, scratch, among=(scratch, pretrained)))
-        sentences += [f"With {steps:,} steps in all: {sentence}" for sentence in found]
+        sentences += [f"With {steps:,} steps in all, {sentence[0].lower()}{sentence[1:]}" for sentence in found]
     return sentences
 
 
-def _pairs(records: list[Record]) -> list[tuple[RowKey, RowKey, int]]:
+def pairs_of_equal_steps(records: list[Record]) -> list[tuple[RowKey, RowKey, int]]:
     """Find the keys of each pretrained row, after that of its row from scratch, and their steps in all."""
     firsts = [(row.key, row.records[0]) for row in make_rows(records)]
     from_scratch = {_settings(first, first.steps): key for key, first in firsts if first.pretraining is None}

@@ -47,7 +47,7 @@ def test_only_rows_of_as_many_steps_in_all_and_the_same_settings_are_a_pair():
     other_method = made("linformer", steps=300, accuracies=[0.20, 0.21, 0.22])
     assert equal_steps_sentences(pretrained + other_steps + other_method) == []
     (sentence,) = equal_steps_sentences(pretrained + equal + other_steps + other_method)
-    assert sentence.startswith("With 300 steps in all: full (pretrain=masked) is better than full")
+    assert sentence.startswith("With 300 steps in all, full (pretrain=masked) is better than full")
     assert "by 10.00 points" in sentence
 
 
