@@ -248,10 +248,11 @@ class Run:
         """
         return write_record(self.folder, record)
 
-    def add_missing(self, key: str, add: Callable[[Record], Record]) -> Record | None:
+    def add_missing(self, lacks: Callable[[Record], bool], add: Callable[[Record], Record]) -> Record | None:
         """Add to the record of a finished run what a kill has left out, under the run's lock.
 
-        `add` gets the record, and returns it as it is when the part `key` cannot be made.
+        `lacks` tells whether a record has not got it; `add` gets such a record, and returns it as it is when what is
+        missing cannot be made.
 
         Returns:
             The record with that part; None if it has still none, or another process is at work on the run.
@@ -259,11 +260,11 @@ class Run:
         try:
             with self.lock(patience_seconds=0):
                 record = self.record
-                if record is not None and key not in record:
+                if record is not None and lacks(record):
                     record = add(record)
         except RunLockedError:
             return None
-        return record if record is not None and key in record else None
+        return None if record is None or lacks(record) else record
 
     def fail(self, error: str) -> None:
         """Note the error line of a failed attempt in the folder; the next success deletes it.

@@ -138,7 +138,19 @@ def _completed(cfg: DictConfig, record: Record, run: Run, console: Console) -> R
         if with_longer is not None:
             completed = with_longer
             console.print("A kill had left out the test on longer sequences; it is in its record now.")
+    if _lacks_flops(record):
+        from lra.verbs.train_record import add_flops  # torch
+
+        with_flops = run.add_missing(_lacks_flops, lambda lacking: add_flops(lacking, run, cfg, console))
+        if with_flops is not None:
+            completed = with_flops
+            console.print("A kill had left out the FLOPs of both stages; they are in its record now.")
     return completed
+
+
+def _lacks_flops(record: Record) -> bool:
+    """Tell whether the record of a pretrained run has been left without the FLOPs of its stages."""
+    return record.pretraining is not None and "flops" not in record.pretraining
 
 
 def _may_lack_longer(cfg: DictConfig, record: Record, run: Run) -> bool:

@@ -42,7 +42,7 @@ def add_missing_approximation(cfg: DictConfig, run: Run, console: Console) -> Re
         if target is None or not _is_nystrom(target):
             return None
         use_one_device(trained)
-        return run.add_missing("approximation", add)
+        return run.add_missing(lambda record: "approximation" not in record, add)
     except UserError as error:
         console.print(f"The errors of its attention matrices are missing, and cannot be measured: {error}")
         return None

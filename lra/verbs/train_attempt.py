@@ -46,7 +46,7 @@ from lra.types import LOCKED, UserError
 from lra.verbs.train_longer import add_longer
 from lra.verbs.train_pretrained_from import find_source, take_pretraining
 from lra.verbs.train_pretraining import begin_pretrained, pretrain, pretraining_of
-from lra.verbs.train_record import add_approximation, check_same_data, note_commit, with_flops, write_result
+from lra.verbs.train_record import add_approximation, add_flops, check_same_data, note_commit, write_result
 from lra.verbs.train_refused import no_folder_if_refused
 
 PARTS_OPTION = "trainer.accumulate_grad_batches"
@@ -220,13 +220,12 @@ def _fit_and_test(
             return None
         # This reads the peak memory, before what may need more.
         outcome = training.collect_outcome(run.folder, metrics, module, machine)
-        pretraining = None
-        if is_pretrained(cfg):
-            pretraining = with_flops(pretraining_of(run), cfg, steps_after=outcome.trained_steps, console=console)
+        pretraining = pretraining_of(run) if is_pretrained(cfg) else None
         record = write_result(run, cfg, outcome, datamodule, console, pretraining=pretraining)
         log_result(added.loggers, record, run.folder)
         # What follows may be killed: the run is finished, and its result is where it belongs.
         record = add_approximation(record, run, module.model, datamodule.test_dataloader, machine.device, console)
+        record = add_flops(record, run, cfg, console)
         record = add_longer(record, run, cfg, module.model, machine, console)
         place_among_published = place_among(record.outcome["dev_curve"], references)
         with_place = {"place": place_among_published} if place_among_published else {}

@@ -49,7 +49,7 @@ def add_missing_longer(cfg: DictConfig, run: Run, console: Console) -> Record | 
         machine = machine_and_loggers.build_machine(cfg)
         return add_longer(record, run, cfg, build_trained_model(cfg, run.folder), machine, console)
 
-    return run.add_missing("longer", add)
+    return run.add_missing(lambda record: "longer" not in record, add)
 
 
 def _longer(cfg: DictConfig, factor: int) -> DictConfig:

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
-from typing import Any, TypeVar, cast
+from typing import Any
 
 import torch
 from omegaconf import DictConfig
@@ -30,8 +30,6 @@ from lra.training.curves import read_curves
 from lra.training.run import RunOutcome
 from lra.types import Batch, UserError
 from lra.verbs.train_figure import learning_curve
-
-T = TypeVar("T")
 
 
 def check_same_data(run: Run, data_sha256: dict[str, str]) -> None:
@@ -162,42 +160,34 @@ def add_approximation(
     return add_measured(record, run, measure, console, what="the errors of the attention matrices")
 
 
-def with_flops(first: Pretraining, cfg: DictConfig, *, steps_after: int, console: Console) -> Pretraining:
-    """Add to what is recorded of a first stage its FLOPs, and those of the `steps_after` of the second.
-
-    They are counted before the record is written, so that no kill leaves them out.
-    """
+def add_flops(record: Record, run: Run, cfg: DictConfig, console: Console) -> Record:
+    """Count the FLOPs of both stages of a pretrained run, and add them to the record, which the run has already."""
+    if (first := record.pretraining) is None:
+        return record
 
     def count() -> dict[str, Any]:
         from lra.from_config.step_flops import count_pretraining_step_flops, count_step_flops
 
         source = first.get("taken_from")
         flops = source["flops"] if source else first["steps"] * count_pretraining_step_flops(stage_config(cfg))
-        return {"flops": flops, "flops_after": steps_after * count_step_flops(cfg)}
+        after = record.outcome.get("stopped_step", record.steps) * count_step_flops(cfg)
+        return {"pretraining": {**first, "flops": flops, "flops_after": after}}
 
-    with torch.random.fork_rng(devices=[]):  # the models that are counted draw weights
-        counted = _measured(count, console, what="the FLOPs of both stages")
-    return cast("Pretraining", {**first, **(counted or {})})
+    return add_measured(record, run, count, console, what="the FLOPs of both stages")
 
 
 def add_measured(
     record: Record, run: Run, measure: Callable[[], dict[str, Any]], console: Console, *, what: str
 ) -> Record:
-    """Add fields to the record of a finished run, unless `measure` returns none, or fails, which a line says."""
+    """Add fields to the record of a finished run, unless `measure` returns none.
 
-    def written() -> Record:
+    After an error of any kind, print a line and leave the record as it is: the run is finished all the same.
+    """
+    try:
         measured = measure()
         return run.write({**record, **measured}) if measured else record
-
-    return _measured(written, console, what=what) or record
-
-
-def _measured(measure: Callable[[], T], console: Console, *, what: str) -> T | None:
-    """Measure; after an error of any kind, print a line: the run is finished all the same."""
-    try:
-        return measure()
     except Exception as error:
         first_line = next(iter(str(error).splitlines()), "")
         problem = "out of memory" if is_out_of_memory(error) else f"{type(error).__name__}: {first_line}"
     console.print(f"{WARNING}{what} could not be measured ({problem}); the result is kept.")
-    return None
+    return record

@@ -89,13 +89,14 @@ PRETRAINED = ("pretrain=masked", "pretrain.steps=4", "pretrain.eval_every=2")
 
 @pytest.mark.slow
 def test_killed_in_either_stage_a_pretrained_run_goes_on_to_the_same_bits(data_dir, tmp_path):
-    """Also between the stages: the first is finished, and nothing of the second is saved; and with the record there."""
+    """Also between the stages, where nothing of the second is saved, and with parts of the record there."""
     moments = [f"within writing pretraining/{file}" for file in ("best.ckpt", "last.ckpt", "metrics.csv")]
     moments += [
         "4 within writing pretraining/last.ckpt",
         "before opening seed0/last.ckpt",
         "within writing seed0/best.ckpt",
         "os.remove result.json.unfinished",
+        "3 within writing result.json",
     ]
     logs = check_kills(data_dir, tmp_path, ",".join(moments), *PRETRAINED)
     assert len(logs) == len(moments)
