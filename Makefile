@@ -42,7 +42,7 @@ check: setup  ## Lint, format, types, the house rules, and what is stale
 	$(BIN)/mypy
 	$(BIN)/python -m pytest tests/house
 
-renew: setup  ## Write anew what is made from code and records, but for figures; ONLY="errors golden" a part of it
+renew: setup  ## Write anew what is made from code and records; ONLY="errors golden" a part of it
 	$(BIN)/python -m tests.renew $(ONLY)
 
 figures: setup  ## Draw every figure of the documents into figures/, for a paper: PNG (300 dpi), PDF and SVG

@@ -88,7 +88,7 @@ def prepare(
             return dict(manifest)
         started = time.monotonic()
         with progress(console) as bar, unfinished_dataset(folder) as unfinished:
-            shown = Shown(bar, f"{spec.name} size={size_of_store(folder)}")
+            shown = ProgressLine(bar, f"{spec.name} size={size_of_store(folder)}")
             request = Request(
                 spec=spec,
                 settings=settings,
@@ -102,7 +102,7 @@ def prepare(
             return _make(request, open_source(request), folder, shown, command=command, started=started)
 
 
-class Shown:
+class ProgressLine:
     """The line of a preparation in the progress bar: what is done now, and how far."""
 
     def __init__(self, bar: Progress, name: str):
@@ -123,7 +123,7 @@ class Shown:
 
 
 def _make(
-    request: Request, opened: Source, folder: Path, shown: Shown, *, command: str, started: float
+    request: Request, opened: Source, folder: Path, shown: ProgressLine, *, command: str, started: float
 ) -> dict[str, Any]:
     """Write the TFDS dataset of a source, and pack it into the store."""
     with quiet_tfds():
@@ -138,7 +138,8 @@ def _make(
         builder.download_and_prepare()
     total = sum(builder.info.splits[TFDS_SPLITS[split]].num_examples for split in opened.counts)
     shown.begin("pack", total)
-    row_bytes = request.settings["max_length"] * request.spec.num_sequences * np.dtype(opened.dtype).itemsize
+    longest = request.settings["max_length"]
+    row_bytes = longest * request.spec.num_sequences * np.dtype(opened.dtype).itemsize
     together = min(max(READ_BYTES // row_bytes, 1), READ_ROWS)
     splits: dict[str, Iterable[Example]] = {
         split: _examples(builder, split, opened, shown, together) for split in opened.counts
@@ -148,9 +149,8 @@ def _make(
     path = Path(str(opened.facts.get("path")))
     if request.task not in FORMS and path.is_dir():  # a folder of the user's own
         opened.facts["content"] = content_of(path, OWN_FOLDER)
-    longest = request.settings["max_length"]
     form = StoreForm(spec=request.spec, dtype=opened.dtype, max_length=longest, first_id=opened.first_id)
-    manifest = write_store(
+    return write_store(
         folder,
         form,
         splits,
@@ -165,7 +165,6 @@ def _make(
         started=started,
         finish=lambda unfinished, manifest: write_card(unfinished, manifest, about),
     )
-    return manifest
 
 
 def _asked(request: Request) -> dict[str, object]:
@@ -176,7 +175,9 @@ def _asked(request: Request) -> dict[str, object]:
     return asked
 
 
-def _examples(builder: RowsBuilder, split: str, source: Source, shown: Shown, together: int) -> Iterator[Example]:
+def _examples(
+    builder: RowsBuilder, split: str, source: Source, shown: ProgressLine, together: int
+) -> Iterator[Example]:
     """Yield the examples of a split; `together` rows of the TFDS dataset are in memory."""
     records = builder.as_data_source(TFDS_SPLITS[split])
     for start in range(0, len(records), together):

@@ -2,7 +2,7 @@
 
 from docs.blocks.markdown import ends, interval, joined, percent, prose, some_columns
 from docs.blocks.published import records
-from lra.tables.comparison import Contender, contenders
+from lra.tables.cells import TableCell, make_rows
 from lra.tables.pretrained_pairs import equal_steps_sentences, pairs_of_equal_steps
 from lra.tables.statistics.significance import compare
 
@@ -15,14 +15,14 @@ def compared() -> str:
     parts = []
     for scratch, _ in _pairs():
         group = f"run_group=published/{FILE}.jsonl"
-        command = f"compare show sweep=pretraining {group} attention={scratch.row.method}"
+        command = f"compare show sweep=pretraining {group} attention={_method(scratch)}"
         parts.append(some_columns(command, COLUMNS))
     return "\n\n".join([*parts, prose(" ".join(equal_steps_sentences(records(FILE))))])
 
 
 def means() -> str:
     """The difference of the means of each attention, with its interval, also where only some seeds converged."""
-    said = [f"`{scratch.row.method}` {_difference(scratch, pretrained)} points" for scratch, pretrained in _pairs()]
+    said = [f"`{_method(scratch)}` {_difference(scratch, pretrained)} points" for scratch, pretrained in _pairs()]
     return prose(f"Means, pretrained minus from scratch, each with a 95 % interval: {'; '.join(said)}.")
 
 
@@ -30,25 +30,29 @@ def in_short() -> str:
     """The result in a sentence, for the front page: differences, or how many seeds converged where not all did."""
     said = []
     for scratch, pretrained in _pairs():
-        method, seeds = f"`{scratch.row.method}`", (pretrained.cell.converged, scratch.cell.converged)
-        if pretrained.mixed:
-            said.append(f"of {scratch.cell.count} seeds of {method} {seeds[0]} converge with it, {seeds[1]} without")
+        method, seeds = f"`{_method(scratch)}`", (pretrained.converged, scratch.converged)
+        if scratch.partly_converged or pretrained.partly_converged:
+            said.append(f"of {scratch.count} seeds of {method} {seeds[0]} converge with it, {seeds[1]} without")
         else:
             said.append(f"{method} {_difference(scratch, pretrained)} points")
     where = "[self-pretraining](docs/results_pretraining.md), on the short Pathfinder in as many steps in all"
     return f"{where}: {'; '.join(said)}."
 
 
-def _pairs() -> list[tuple[Contender, Contender]]:
-    """Of each attention the row from scratch and the pretrained one."""
+def _pairs() -> list[tuple[TableCell, TableCell]]:
+    """Of each attention the cell from scratch and the pretrained one."""
     found = records(FILE)
-    made = [contenders(found, scratch, among=(scratch, key)) for scratch, key, _ in pairs_of_equal_steps(found)]
-    return [(scratch, pretrained) for scratch, pretrained in made]
+    of_key = {row.key: cell for row in make_rows(found) for cell in row.cells.values()}
+    return [(of_key[scratch], of_key[pretrained]) for scratch, pretrained, _ in pairs_of_equal_steps(found)]
 
 
-def _difference(scratch: Contender, pretrained: Contender) -> str:
+def _method(cell: TableCell) -> str:
+    return cell.records[0].method
+
+
+def _difference(scratch: TableCell, pretrained: TableCell) -> str:
     """The difference of two means in points, with the interval of the table, also where that has none."""
-    accuracies = {"scratch": scratch.cell.accuracies, "pretrained": pretrained.cell.accuracies}
+    accuracies = {"scratch": scratch.accuracies, "pretrained": pretrained.accuracies}
     return interval(compare(accuracies, "scratch").differences["pretrained"])
 
 

@@ -150,7 +150,8 @@ class SeedsNeeded:
             return f"{self.task}: seeds needed are unknown, {why}."
         std, low, high = self.spread
         best, least, most = map(seeds_in_words, self.counts)
-        now = "not tested" if self.power is None else f"{100 * self.power:.0f} %"
+        found = self.power
+        now = "not tested" if found is None else f"{100 * found:.0f} %"
         return (
             f"{self.task}: a difference of {POINTS:g} point from the baseline, of one row alone, is significant with a"
             f" probability of {100 * POWER:.0f} % from {best} seeds on [{least}, {most}]; with {self.seeds} seeds:"

@@ -157,17 +157,16 @@ def write_page(
     subtitle: str,
     sections: list[Section],
     problems: list[str],
-    form: PageForm | None = None,
+    form: PageForm = PageForm(),
     **more: Any,
 ) -> Path:
     """Write a page atomically, and return its path; texts are escaped, only figures and the script are markup.
 
     Args:
         problems: warnings at the top; more than three are folded.
-        form: the form of the page; None for a plain one.
+        form: the form of the page.
         more: what the template of the form needs besides.
     """
-    form = form or PageForm()
     folders = [PAGE.parent, form.template.parent]
     code = f"\n{form.script.read_text()}" if form.script else ""
     environment = jinja2.Environment(

@@ -2,25 +2,24 @@
 
 import pytest
 
-from tests.commands.errors import read_errors, said
-from tests.golden.contents import GOLDEN, files
+from tests.commands.errors import read_errors
+from tests.commands.test_errors import check_that_its_line_is_said_and_nothing_written
+from tests.golden.test_golden import FILES, check_that_nothing_has_moved
 from tests.house.test_habits import commands_of
-from tests.renew import PARTS, main, stale
+from tests.renew import PARTS, main
 
-QUICK = [name for name in files() if name.startswith("options/")] + ["cells/words.txt", "tables/short_machine.md"]
+QUICK = [name for name in FILES if name.startswith("options/")] + ["cells/words.txt", "tables/short_machine.md"]
 MISTAKES = read_errors()["nothing"][::30]
 
 
 @pytest.mark.parametrize("name", QUICK)
 def test_golden_files(name):
-    assert files()[name]() == (GOLDEN / name).read_text(), stale("golden")
+    check_that_nothing_has_moved(name)
 
 
 @pytest.mark.parametrize("row", MISTAKES, ids=lambda row: row["type"])
 def test_lines_of_mistakes(row, tmp_path):
-    home = tmp_path / "home"
-    found = said(row["type"], home, data=home / "data", run=tmp_path / "none")
-    assert found == (row.get("code", 2), row["says"]), stale("errors")
+    check_that_its_line_is_said_and_nothing_written(row, tmp_path)
 
 
 def test_make_renews_all_or_some(capsys):
