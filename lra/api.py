@@ -15,8 +15,8 @@ from lra.run import Run
 from lra.runs.collection import collect
 from lra.runs.groups import find_group, nearest_groups
 from lra.settings.check import check_config
+from lra.settings.check_overrides import check_mixer, check_overrides
 from lra.settings.compose import load_config
-from lra.settings.overrides import check_mixer, check_overrides
 from lra.settings.run_folder import store_dir
 from lra.terminal.console import make_console
 from lra.types import UserError

@@ -12,6 +12,7 @@ from shutil import get_terminal_size
 from typing import Any
 
 from lra import __version__
+from lra.base.overrides import Overrides
 from lra.base.paths import conf_dir, environment
 from lra.base.printed_commands import command, typed_arguments
 from lra.base.signals import clean_up_on_signals, exit_on_signals, raise_if_stopped
@@ -133,8 +134,8 @@ def _run(verb: str, arguments: list[str]) -> int:
     from lra.run import RunLockedError
     from lra.settings.application import ONE_RUN_FLAGS, no_hydra_folder_if_refused, read_flags, run_composed
     from lra.settings.check import check_config
+    from lra.settings.check_overrides import check_mixer, check_overrides
     from lra.settings.compose import load_config, without_descriptions
-    from lra.settings.overrides import check_mixer, check_overrides
     from lra.settings.several_values import refuse_all_of_sweep
     from lra.terminal.errors import explain
     from lra.terminal.result import show_result
@@ -147,7 +148,7 @@ def _run(verb: str, arguments: list[str]) -> int:
             with clean_up_on_signals():
                 cfg = without_descriptions(composed)  # Hydra composes the jobs of a sweep itself
                 if HydraConfig.get().mode is RunMode.MULTIRUN and verb == "train":
-                    jobs.append(Job(cfg, list(HydraConfig.get().overrides.task)))
+                    jobs.append(Job(cfg, Overrides(HydraConfig.get().overrides.task)))
                 check_config(cfg, verb)
                 return show_result(verb_module(verb).run(cfg))
         except Exception as error:
@@ -158,7 +159,7 @@ def _run(verb: str, arguments: list[str]) -> int:
             _fail(explain(error))  # the other runs of a sweep go on; Hydra raises this one at the end
             raise
 
-    def end_sweep(typed: list[str]) -> None:
+    def end_sweep(typed: Overrides) -> None:
         raise_if_stopped()  # a launcher may have taken a signal for the end of a run
         shown = (jobs or jobs_elsewhere(typed)) if flags and verb == "train" else []
         if shown:
@@ -173,16 +174,15 @@ def _run(verb: str, arguments: list[str]) -> int:
             return 0
         # Hydra takes these flags only in front of settings.
         flags = [argument for argument in arguments if argument in ("-m", "--multirun")]
-        settings = [argument for argument in arguments if argument not in flags]
-        keys = (setting.split("=")[0] for setting in settings)
-        shown = next((key for key in keys if key in ONE_RUN_FLAGS), None)
+        typed = Overrides(argument for argument in arguments if argument not in flags)
+        shown = next(iter(typed.only(*ONE_RUN_FLAGS)), None)
         if flags and shown:
-            raise UserError(f"{shown} is about one run and {flags[0]} about several: leave {flags[0]} out")
+            raise UserError(f"{shown.key} is about one run and {flags[0]} about several: leave {flags[0]} out")
         if "to_overrides" in functions:  # for arguments that Hydra cannot read, as in `lra show model`
-            settings = functions["to_overrides"](settings)
-            if sum(argument.startswith("what=") for argument in settings) > 1:
-                raise UserError(f"what= is the word after lra {verb}: {settings[0][5:]}", kind="no_effect", key="what")
-        others, settings = _split(settings)
+            typed = functions["to_overrides"](typed)
+            if len(actions := typed.texts("what")) > 1:
+                raise UserError(f"what= is the word after lra {verb}: {actions[0]}", kind="no_effect", key="what")
+        others, settings = _split(typed)
         read_flags(others, verb)
         refuse_all_of_sweep(settings)
         settings = check_overrides(verb, settings, sweep=bool(flags))
@@ -209,19 +209,17 @@ def _run(verb: str, arguments: list[str]) -> int:
     return 0
 
 
-def _split(arguments: list[str]) -> tuple[list[str], list[str]]:
+def _split(arguments: Overrides) -> tuple[list[str], Overrides]:
     """Split arguments into Hydra's flags with their values, and settings: Hydra accepts settings only side by side.
 
     The argument after a flag may be its value, as in `--cfg job`. Without a flag, every one is taken for a setting.
     """
     if not any(argument.startswith("-") for argument in arguments):
         return [], arguments
-    settings = [
-        argument
-        for argument in arguments
-        if argument.startswith("~") or ("=" in argument and not argument.startswith("-"))
-    ]
-    return [argument for argument in arguments if argument not in settings], settings
+    settings = Overrides(
+        each for each in arguments if each.startswith("~") or (each.has_value and not each.startswith("-"))
+    )
+    return [each for each in arguments if each not in settings], settings
 
 
 def _as_meant(argument: str) -> str:

@@ -14,6 +14,7 @@ from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 from annotated_types import Ge, Gt, Le, Lt
 from pydantic import AllowInfNan, ConfigDict, TypeAdapter, ValidationError
 
+from lra.base.overrides import Override
 from lra.base.printed_commands import override, shell_word
 from lra.types import UserError
 
@@ -60,7 +61,7 @@ class WrongValueError(UserError):
         if choices:
             line += f"known; choose one of {', '.join(choices)}"
         else:
-            name = typed.partition("=")[0]
+            name = Override(typed).signed_key
             right = override(name, default) if isinstance(default, str) else f"{name}={as_typed(default)}"
             example = f"; type for example {shell_word(right)}"
             line += type_in_words(kind) + ("" if default is None else example)

@@ -10,6 +10,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import pairwise
 
+from lra.base.overrides import Override, Overrides
+
 # A text that Hydra's grammar takes as it stands; what else it would take, such as spaces inside, is quoted for clarity.
 PLAIN_TEXT = re.compile(r"[\w/.+@%*?|-][\w/.+@%*?|:-]*", re.ASCII)
 NO_TEXT = re.compile(r"(?i)[+-]?(\d[\d_]*(\.\d*)?|\.\d+)(e[+-]?\d+)?|[+-]?(inf|nan)|true|false|null|none")
@@ -18,14 +20,14 @@ CONFIG_DIR_FLAGS = ("--config-dir", "-cd")
 # What a shell reads within double quotes, or bash as a command of its history.
 NOT_IN_DOUBLE_QUOTES = re.compile(r"[\"$`!]|\\(?!')")
 
-_typed: list[str] = []  # the arguments of the command that this process runs, after `lra`
+_typed: list[Override] = []  # the arguments of the command that this process runs, after `lra`
 
 
 @contextmanager
 def typed_arguments(arguments: Sequence[str]) -> Iterator[None]:
     """Within this context, `arguments` (without `lra`) are what the user has typed, for `typed_command`."""
     before = _typed.copy()
-    _typed[:] = arguments
+    _typed[:] = map(Override, arguments)
     try:
         yield
     finally:
@@ -89,23 +91,18 @@ def typed_command(otherwise: str, *changes: str, without: Sequence[str] = (), fl
         without: keys of overrides, or other arguments, to leave out.
         flags: flags to add behind the verb.
     """
-    by_key = {key_of(change): change for change in changes}
-    verb, *others = _typed or otherwise.split()
-    kept = [by_key.pop(key_of(argument), argument) for argument in others if key_of(argument) not in (*without, *flags)]
+    by_key: dict[str, str] = {change.key: change for change in Overrides(changes)}
+    verb, *others = Overrides(_typed or otherwise.split())
+    kept = [by_key.pop(each.key, each) for each in others if each.key not in (*without, *flags)]
     return shell_command("lra", verb, *flags, *kept, *by_key.values())
 
 
-def typed_overrides(*keys: str) -> list[str]:
+def typed_overrides(*keys: str) -> Overrides:
     """The typed overrides of some keys, for a command of another verb that has these options too.
 
     A key with a dot at its end, such as `task.`, stands for all options of that group.
     """
-    groups = tuple(key for key in keys if key.endswith("."))
-    return [
-        argument
-        for argument in _typed
-        if "=" in argument and (key_of(argument) in keys or key_of(argument).startswith(groups))
-    ]
+    return Overrides(each for each in _typed if each.has_value).only(*keys)
 
 
 def is_typed(*arguments: str) -> bool:
@@ -115,15 +112,10 @@ def is_typed(*arguments: str) -> bool:
 
 def typed_config_dirs() -> list[str]:
     """The typed arguments that name folders of the user's own settings, for a command of any other verb."""
-    kept = []
-    for argument, next_argument in pairwise([*_typed, ""]):
+    kept: list[str] = []
+    for argument, next_argument in pairwise([*_typed, Override()]):
         if argument in CONFIG_DIR_FLAGS:
             kept += [argument, next_argument]
-        elif key_of(argument) in (*CONFIG_DIR_FLAGS, "hydra.searchpath"):
+        elif argument.key in (*CONFIG_DIR_FLAGS, "hydra.searchpath"):
             kept.append(argument)
     return kept
-
-
-def key_of(argument: str) -> str:
-    """The key of an override, without the sign of an addition or deletion; of another argument, the argument."""
-    return argument.lstrip("+~").partition("=")[0]

@@ -2,8 +2,9 @@
 
 from pathlib import Path
 
+from lra.base.overrides import Overrides
 from lra.base.paths import data_dir
-from lra.base.printed_commands import command, key_of, override, typed_config_dirs, typed_overrides
+from lra.base.printed_commands import command, override, typed_config_dirs, typed_overrides
 
 STORES = "stores"  # the folder of all stores in the data folder
 # Options that decide from what, where and how a store is made; a key with a dot stands for all options of a group.
@@ -22,9 +23,9 @@ def prepare_command(folder: Path, *changes: str) -> str:
         folder: the store's folder, `…/stores/<task>/<size>`; of a probe `…/<size>-<hash of its data settings>`.
         changes: overrides in place of typed ones of the same key, or in addition.
     """
-    changed = set(map(key_of, changes))
-    kept = [text for text in typed_overrides(*KEPT) if key_of(text) not in changed]
-    stores, named = folder.parent.parent, {*changed, *map(key_of, kept)}
+    changed = Overrides(changes).keys
+    kept: list[str] = [*typed_overrides(*KEPT).without(*changed)]
+    stores, named = folder.parent.parent, changed | typed_overrides(*KEPT).keys
     if stores.name == STORES and "paths.data" not in named and stores.parent.resolve() != data_dir().resolve():
         kept.append(override("paths.data", stores.parent))
     wanted = (override("task", folder.parent.name), override("size", size_of_store(folder)))

@@ -13,6 +13,7 @@ from omegaconf import DictConfig, OmegaConf
 
 from lra.base.files import delete_with_empty_parents
 from lra.settings.compose import CONF, load_config
+from lra.settings.override_values import parse
 from lra.settings.private_hydra import application, flags_parser
 from lra.settings.unknown_option import unknown_flag
 from lra.types import UserError
@@ -38,7 +39,7 @@ def run_composed(
     arguments = read_flags(flags, verb)
     given = {name for name, value in vars(arguments).items() if value}
     prints_only = "cfg" in given and given <= PRINTING
-    of_hydra = any(override.lstrip("+~").startswith(("hydra.", "hydra/")) for override in overrides)
+    of_hydra = any(parse(each).is_hydra_override() for each in overrides)
     if of_hydra or (given and not prints_only):
         return False
     composed = load_config(verb, overrides, with_hydra=True)

@@ -14,7 +14,7 @@ from lra.base.checked_json import checked
 from lra.base.files import checked_name
 from lra.base.option_types import WrongValueError, allows, first_wrong
 from lra.base.paths import NO_OPTION_KEYS
-from lra.base.printed_commands import key_of, typed_overrides
+from lra.base.printed_commands import typed_overrides
 from lra.runs.schema import TARGET, TUNED, is_ours, own_model
 from lra.settings.added_keys import CALLBACKS_INSTEAD, USER_GROUPS, targets_of
 from lra.settings.cuda_graphs import attention_obstacle, obstacle
@@ -81,10 +81,10 @@ def _check_taken(digits: str) -> None:
         line = f"{SOURCE}={digits} is no hash of a run's settings, eight digits as lra show runs lists them; type for"
         line += f" example {right}"
         raise UserError(line, kind="wrong_value", key=SOURCE, value=digits, right=right)
-    beside = [text for text in typed_overrides("pretrain.") if key_of(text) != SOURCE]
+    beside = typed_overrides("pretrain.").without(SOURCE)
     if beside:
         line = f"{beside[0]} has no effect beside {SOURCE}={digits}, whose pretraining is done; leave it out"
-        raise UserError(line, kind="no_effect", key=key_of(beside[0]), value=beside[0])
+        raise UserError(line, kind="no_effect", key=beside[0].key, value=beside[0])
 
 
 def check_values(cfg: DictConfig, *, classes: bool, verb: str | None = None) -> None:

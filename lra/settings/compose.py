@@ -7,8 +7,8 @@ from pathlib import Path
 from hydra import compose, initialize_config_dir
 from hydra.core.config_search_path import ConfigSearchPath
 from hydra.core.global_hydra import GlobalHydra
-from hydra.core.override_parser.overrides_parser import OverridesParser
-from hydra.core.override_parser.types import Override, OverrideType
+from hydra.core.override_parser.types import Override as Parsed
+from hydra.core.override_parser.types import OverrideType
 from hydra.core.plugins import Plugins
 from hydra.plugins.search_path_plugin import SearchPathPlugin
 from omegaconf import DictConfig, OmegaConf, open_dict
@@ -22,6 +22,7 @@ from lra.base.paths import (
     runs_dir,
     users_conf_files,
 )
+from lra.settings.override_values import parse
 from lra.settings.private_hydra import set_values
 from lra.settings.protocol_files import model_name, options_name, recipe_name, short_options_name
 from lra.settings.run_folder import run_dir
@@ -67,7 +68,7 @@ def load_config(name: str, overrides: Sequence[str] = (), *, with_hydra: bool = 
     Only the overrides that choose files need Hydra to compose; the values are then set in a copy, as Hydra sets them.
     So one command composes once for the check of its overrides, for its own settings and for its cells.
     """
-    parsed = OverridesParser.create().parse_overrides(list(overrides))
+    parsed = list(map(parse, overrides))
     if not with_hydra:
         parsed = [each for each in parsed if each.is_sweep_override() or not each.is_hydra_override()]
     groups, files = conf_groups(), users_conf_files()
@@ -86,7 +87,7 @@ def default_choice(group: str) -> str:
     return next(str(entry[group]) for entry in defaults if group in entry)
 
 
-def _needs_composing(parsed: Override, groups: Collection[str]) -> bool:
+def _needs_composing(parsed: Parsed, groups: Collection[str]) -> bool:
     """Tell whether an override may choose a file; sweeps too, which Hydra refuses."""
     return (
         parsed.is_sweep_override()
@@ -96,7 +97,7 @@ def _needs_composing(parsed: Override, groups: Collection[str]) -> bool:
     )
 
 
-def _in_one_order(parsed: Iterable[Override]) -> tuple[str, ...]:
+def _in_one_order(parsed: Iterable[Parsed]) -> tuple[str, ...]:
     """Sort the choices of groups by key, so that the same choices are composed once; additions keep their order."""
     ordered = sorted(parsed, key=lambda each: each.key_or_group if each.type is OverrideType.CHANGE else "~")
     return tuple(str(each.input_line) for each in ordered)

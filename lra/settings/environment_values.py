@@ -2,24 +2,24 @@
 
 import re
 
-from hydra.core.override_parser.types import Override
+from hydra.core.override_parser.types import Override as Parsed
 from omegaconf import OmegaConf
 from omegaconf.errors import InterpolationResolutionError
 
 from lra.base.printed_commands import override, shell_word
-from lra.settings.override_values import read_override
+from lra.settings.read_override import read_override
 from lra.types import UserError
 
 FROM_ENVIRONMENT = re.compile(r"\$\{oc\.env:\s*(\w+)")
 
 
-def is_from_environment(typed: Override) -> bool:
+def is_from_environment(typed: Parsed) -> bool:
     """Tell whether the value of an override refers to an environment variable."""
     value = typed.value()
     return isinstance(value, str) and FROM_ENVIRONMENT.search(value) is not None
 
 
-def with_environment(typed: Override, verb: str) -> Override:
+def with_environment(typed: Parsed, verb: str) -> Parsed:
     """Read an override with the text from the environment in place, so that `3` is a number and `true` a truth value.
 
     Raises:

@@ -3,17 +3,19 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+from lra.base.overrides import Overrides
 from lra.base.paths import runs_dir
-from lra.base.printed_commands import command, key_of, override, shell_word, typed_command, typed_overrides
+from lra.base.printed_commands import command, override, shell_word, typed_command, typed_overrides
 from lra.base.text import visible
 from lra.runs.groups import PUBLISHED_FOLDER, find_group, is_path, nearest_groups
-from lra.settings.override_values import read_override, values_of
+from lra.settings.override_values import values_of
+from lra.settings.read_override import read_override
 from lra.types import UserError
 
 MOST_OFFERED = 6  # groups that an error offers
 
 
-def with_group_found(overrides: Sequence[str]) -> list[str]:
+def with_group_found(overrides: Overrides) -> Overrides:
     """Replace `run_group=`, in overrides, by where it was found: `paths.runs=FOLDER run_group=NAME`.
 
     So a command that reads records takes the path of a file or folder, and the project's published records from
@@ -24,7 +26,7 @@ def with_group_found(overrides: Sequence[str]) -> list[str]:
     """
     typed, runs = typed_text("run_group", overrides), folder_of_runs(overrides)
     if typed is None:
-        return list(overrides)
+        return overrides
     group = find_group(runs, typed)
     if is_path(typed) and not group.path.exists():
         names = [override("run_group", name) for name in nearest_groups(runs, typed)]
@@ -33,19 +35,19 @@ def with_group_found(overrides: Sequence[str]) -> list[str]:
         line += f" {shell_word(right)}"
         raise UserError(line, kind="missing_file", key="run_group", value=typed, right=right)
     if group == (runs, typed):
-        return list(overrides)
-    others = [text for text in overrides if key_of(text) not in ("run_group", "paths.runs")]
-    return [*others, override("paths.runs", group.runs), override("run_group", group.name)]
+        return overrides
+    others = overrides.without("run_group", "paths.runs")
+    return Overrides([*others, override("paths.runs", group.runs), override("run_group", group.name)])
 
 
-def folder_of_runs(overrides: Sequence[str]) -> Path:
+def folder_of_runs(overrides: Overrides) -> Path:
     """The folder of runs of a command with these overrides."""
     return Path(typed_text("paths.runs", overrides) or runs_dir()).expanduser().resolve()
 
 
-def typed_text(key: str, overrides: Sequence[str]) -> str | None:
+def typed_text(key: str, overrides: Overrides) -> str | None:
     """The text that the last override of this key gives it; None if there is none, or it gives several, or a number."""
-    typed = [text for text in overrides if text.startswith(f"{key}=")]
+    typed = [each for each in overrides if each.signed_key == key and each.has_value]
     values = values_of(read_override(typed[-1])) if typed else []
     return values[0] if len(values) == 1 and isinstance(values[0], str) else None
 

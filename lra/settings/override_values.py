@@ -1,69 +1,26 @@
-"""Overrides as they are typed: read by Hydra's parser, with their values, and written back."""
+"""The values of overrides, by Hydra's grammar: each text is parsed once."""
 
-import re
-from ast import literal_eval
-from collections.abc import Mapping
-from contextlib import suppress
+import itertools
+from collections.abc import Iterable
+from functools import lru_cache
 
 from hydra.core.override_parser.overrides_parser import OverridesParser
-from hydra.core.override_parser.types import ChoiceSweep, IntervalSweep, Override, QuotedString
-from hydra.errors import HydraException
+from hydra.core.override_parser.types import ChoiceSweep, IntervalSweep, QuotedString
+from hydra.core.override_parser.types import Override as Parsed
 
 from lra.base.option_types import as_typed
-from lra.base.paths import NAMED_GROUPS, conf_choices
-from lra.base.printed_commands import override, shell_command, shell_word, typed_command
-from lra.runs.flat_settings import flatten
-from lra.settings.declared import names_in
-from lra.types import UserError
+from lra.base.overrides import Override, Overrides
 
-SWEEP = re.compile(r"(tag|interval|choice|range)\(")
-FIRST_OPTION = {  # what a text without a key is probably meant for
-    **dict.fromkeys(("evaluate", "diagnose", "export"), "run"),
-    **dict.fromkeys(("report", "publish"), "run_group"),
-    "check": "attention",
-}
 TIMES = "times"  # tag of an interval, or of choices, whose numbers are factors of the value that a run has without
 
 
-def read_override(text: str, verb: str = "train") -> Override:
-    """Read an override as Hydra does.
-
-    Raises:
-        UserError: for what is none, with what to type; `verb` is named in the example.
-    """
-    if "=" not in text and not text.startswith("~"):
-        choices, taken = conf_choices(), names_in(verb)
-        groups = (group for group in NAMED_GROUPS if group in taken and text in choices[group])
-        key = next(groups, FIRST_OPTION.get(verb))
-        if key is not None:
-            advice = f"type: {typed_command(verb, override(key, text), without=[text])}"
-        elif "task" in taken:
-            advice = f"as in: {typed_command(verb, 'task=listops', without=[text])}"
-        else:
-            advice = f"see: lra {verb} --help"
-        line = f"{text!r} is no override; overrides are key=value, {advice}"
-        raise UserError(line, kind="unknown_option", key=text, right=key)
-    try:
-        return OverridesParser.create().parse_override(text)
-    except HydraException as error:
-        if "…" in text:
-            raise UserError(f"{text}: … stands for what you fill in; lra show runs lists the runs") from error
-        key, value = text.split("=", 1)
-        options: object = None
-        with suppress(ValueError, SyntaxError):  # a dictionary as Python writes it, and so W&B's agents
-            options = literal_eval(value)
-        if isinstance(options, dict):
-            raise group_of_options(key, options) from error
-        if SWEEP.match(value):
-            interval = shell_word(f"{key}=interval(1e-4, 1e-2)")
-            line = f"{text} cannot be read; an interval is {interval}, and choices are {key}=a,b"
-            raise UserError(line, kind="wrong_value", key=key, value=value) from error
-        right = shell_word(override(key, value))
-        line = f"{text} cannot be read; a value with special characters is put in quotes: type {right}"
-        raise UserError(line, kind="wrong_value", key=key, value=value, right=right) from error
+@lru_cache(maxsize=4096)
+def parse(text: str) -> Parsed:
+    """Parse an override that is well-formed; `read_override` says what is wrong with one that is not."""
+    return OverridesParser.create().parse_override(text)
 
 
-def values_of(parsed: Override) -> list[object]:
+def values_of(parsed: Parsed) -> list[object]:
     """List the values of an override; of an interval the two ends; of factors none, because they are no values."""
     value = parsed.value()
     if isinstance(value, IntervalSweep | ChoiceSweep) and TIMES in value.tags:
@@ -74,18 +31,31 @@ def values_of(parsed: Override) -> list[object]:
     return [each.text if isinstance(each, QuotedString) else each for each in values]
 
 
-def with_value(parsed: Override, value: object) -> str:
+def with_value(parsed: Parsed, value: object) -> str:
     """Write the override with one of several values; as it was typed if it has but one."""
     several = parsed.is_sweep_override()
     return f"{parsed.get_key_element()}={as_typed(value)}" if several else str(parsed.input_line)
 
 
-def split_by_value(parsed: Override) -> list[str]:
-    """Write the override with each of its values: `attention=full`, `attention=nystrom`."""
-    return [with_value(parsed, value) for value in values_of(parsed)]
+def one_by_one(text: str) -> Overrides:
+    """Write an override with each of its values, as they were typed: `seed=0,1` as `seed=0` and `seed=1`.
+
+    An interval has its two ends, and factors of a value have none, see `values_of`.
+    """
+    parsed = parse(text)
+    if not parsed.is_sweep_override():
+        return Overrides([text])
+    if isinstance(parsed.value(), IntervalSweep) or not values_of(parsed):
+        return Overrides(with_value(parsed, value) for value in values_of(parsed))
+    return Overrides(f"{Override(text).signed_key}={value}" for value in parsed.sweep_string_iterator())
 
 
-def as_text(typed: Override) -> str:
+def product_of(overrides: Iterable[str]) -> list[Overrides]:
+    """List all combinations of the values of some overrides; those of the first one change slowest."""
+    return [Overrides(combination) for combination in itertools.product(*map(one_by_one, overrides))]
+
+
+def as_text(typed: Parsed) -> str:
     """Write the override with its numbers in quotes, so that Hydra takes them for texts: `run_group='2024'`."""
     texts, values = typed.get_value_string().split(","), values_of(typed)
     if len(texts) != len(values):
@@ -93,10 +63,3 @@ def as_text(typed: Override) -> str:
     numbers = [isinstance(value, int | float) for value in values]
     quoted = [f"'{text}'" if number else text for text, number in zip(texts, numbers, strict=True)]
     return f"{typed.get_key_element()}={','.join(quoted)}"
-
-
-def group_of_options(key: str, options: Mapping[str, object]) -> UserError:
-    """The error for a dictionary in the place of a name, with the overrides that say the same."""
-    right = shell_command(*(f"{name}={value}" for name, value in flatten(options, f"{key}.").items()))
-    line = f"{key} is a group, which takes no dictionary; type its options one by one: {right}"
-    return UserError(line, kind="wrong_value", key=key, value=options, right=right)

@@ -12,6 +12,7 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from lra.base.option_types import allows
+from lra.base.overrides import Override
 from lra.base.paths import NO_OPTION_KEYS, conf_dirs, conf_groups, conf_names
 from lra.base.printed_commands import PLAIN_TEXT, shell_command
 from lra.settings.added_keys import INSTEAD
@@ -226,7 +227,7 @@ def unknown_flag(flags: Sequence[str], verb: str, problem: str, cfg: DictConfig,
     override = without_hyphens(flags)
     right = None
     if override is not None:
-        key, _, value = override.partition("=")
+        key, value = Override(override).key, Override(override).text
         known = [*own, *_keys_to_type(cfg)]
         meant = key if key in known else _by_other_words(key, cfg, known, value) or meant_by_letters(key, known)
         right = meant and with_typed_value(meant, value)

@@ -6,9 +6,9 @@ options, as a protocol sets those of all attentions.
 """
 
 from collections.abc import Iterator, Sequence
-from itertools import product
 
-from hydra.core.override_parser.types import Override, OverrideType
+from hydra.core.override_parser.types import Override as Parsed
+from hydra.core.override_parser.types import OverrideType
 from omegaconf import DictConfig, OmegaConf
 
 from lra.base.option_types import Effects, allows, as_typed, choices_of
@@ -16,7 +16,7 @@ from lra.runs.schema import own_model
 from lra.settings.compose import load_config
 from lra.settings.declared import class_of, declares, keys_of
 from lra.settings.option_groups import EFFECTIVE_WITH, EXAMPLES
-from lra.settings.override_values import split_by_value, values_of
+from lra.settings.override_values import one_by_one, product_of, values_of
 from lra.types import UserError
 
 GROUPS = ("attention", "mixer", "model", *EFFECTIVE_WITH)
@@ -24,7 +24,7 @@ ADDS = (OverrideType.ADD, OverrideType.FORCE_ADD)
 
 
 def refuse_unused(
-    verb: str, options: Sequence[Override], groups: Sequence[Override], beside: Sequence[Override], without: DictConfig
+    verb: str, options: Sequence[Parsed], groups: Sequence[Parsed], beside: Sequence[Parsed], without: DictConfig
 ) -> None:
     """Refuse the first option that has another value than its default, and can change no number in any of the runs.
 
@@ -66,23 +66,23 @@ def effects_in(cfg: DictConfig, group: str) -> Effects:
     return effects
 
 
-def _changes(typed: Override, without: DictConfig) -> bool:
+def _changes(typed: Parsed, without: DictConfig) -> bool:
     """Tell whether an override gives an option another value than it has without; factors of a value do."""
     values, default = values_of(typed), OmegaConf.select(without, typed.key_or_group)
     return not values or any(value != default for value in values)
 
 
-def _runs(verb: str, groups: Sequence[Override], options: Sequence[Override]) -> Iterator[DictConfig]:
+def _runs(verb: str, groups: Sequence[Parsed], options: Sequence[Parsed]) -> Iterator[DictConfig]:
     """Compose the configuration of each run, of one seed; an option that a choice lacks is not of that run."""
-    for choices in product(*map(split_by_value, groups)):
+    for choices in product_of(str(each.input_line) for each in groups):
         keys = {*keys_of(load_config(verb, choices))}
         own = [each for each in options if each.key_or_group in keys or each.type in ADDS]
-        axes = [split_by_value(each) for each in own if each.key_or_group != "seed"]
-        for combination in product(*filter(None, axes)):  # factors of a value are no values
+        axes = [str(each.input_line) for each in own if each.key_or_group != "seed"]
+        for combination in product_of(filter(one_by_one, axes)):  # factors of a value are no values
             yield load_config(verb, [*choices, *combination])
 
 
-def _unused(typed: Override, cfg: DictConfig, without: DictConfig) -> UserError:
+def _unused(typed: Parsed, cfg: DictConfig, without: DictConfig) -> UserError:
     """The error for an option that has no effect."""
     key = typed.key_or_group
     group, _, name = key.rpartition(".")

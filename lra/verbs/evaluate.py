@@ -15,13 +15,14 @@ that of the training, but for trainer=, trainer.threads= and trainer.precision=.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from omegaconf import DictConfig, OmegaConf
 
-from lra.base.printed_commands import command, key_of, override, shell_word, typed_command
-from lra.settings.override_values import read_override, values_of
+from lra.base.overrides import Override, Overrides
+from lra.base.printed_commands import command, override, shell_word, typed_command
+from lra.settings.override_values import values_of
+from lra.settings.read_override import read_override
 from lra.types import UserError
 
 if TYPE_CHECKING:
@@ -31,18 +32,18 @@ OF_TRAINER = ("accelerator", "precision", "threads")  # options of the trainer t
 ACCELERATORS = ("cpu", "gpu")  # choices of `trainer=` that are nothing but one of these
 
 
-def to_overrides(arguments: Sequence[str]) -> list[str]:
+def to_overrides(arguments: Overrides) -> Overrides:
     """Turn `trainer=cpu` and options of the trainer, which a run has of its own, into options of this command.
 
     Raises:
         UserError: for what a test has no use for.
     """
-    return [_of_this_command(argument) for argument in arguments]
+    return Overrides(map(_of_this_command, arguments))
 
 
-def _of_this_command(argument: str) -> str:
-    group, _, name = key_of(argument).partition(".")
-    if group != "trainer" or "=" not in argument:
+def _of_this_command(argument: Override) -> str:
+    group, _, name = argument.key.partition(".")
+    if group != "trainer" or not argument.has_value:
         return argument
     if name in OF_TRAINER:
         return argument.lstrip("+").removeprefix("trainer.")
@@ -50,9 +51,9 @@ def _of_this_command(argument: str) -> str:
     if not name and choices and choices[0] in ACCELERATORS and len(choices) == 1:
         return override("accelerator", choices[0])
     takes = ["trainer=cpu", "trainer=gpu", *(f"trainer.{key}=" for key in OF_TRAINER if key != "accelerator")]
-    right = typed_command("evaluate", without=[key_of(argument)])
+    right = typed_command("evaluate", without=[argument.key])
     line = f"{shell_word(argument)} has no effect on a test, which takes {', '.join(takes)}; type: {right}"
-    raise UserError(line, kind="no_effect", key=key_of(argument), right=right)
+    raise UserError(line, kind="no_effect", key=argument.key, right=right)
 
 
 def run(cfg: DictConfig) -> Evaluation:

@@ -19,8 +19,9 @@ from pathlib import Path
 
 from omegaconf import DictConfig
 
+from lra.base.overrides import Override, Overrides
 from lra.base.paths import data_dir
-from lra.base.printed_commands import key_of, quoted_for_hydra, typed_overrides
+from lra.base.printed_commands import quoted_for_hydra, typed_overrides
 from lra.base.verb_files import verb_module
 from lra.settings.compose import default_choice
 from lra.settings.group_to_read import with_group_found
@@ -42,30 +43,31 @@ def main(arguments: Sequence[str]) -> Result:
     return show_tasks(default_choice("size"), data_dir()) if arguments[0] == "tasks" else show_attentions()
 
 
-def to_overrides(arguments: list[str]) -> list[str]:
+def to_overrides(arguments: Overrides) -> Overrides:
     """Turn the leading argument into `what=WORD`, and a file after `runs` into `file=PATH`.
 
     Raises:
         UserError: when that argument is missing or unknown.
     """
     if not arguments or arguments[0] not in SUBCOMMANDS:
-        wrong = arguments[0] if arguments and "=" not in arguments[0] else None
+        wrong = arguments[0] if arguments and not arguments[0].has_value else None
         problem = f"{wrong!r} cannot be shown;" if wrong else "show what?"
         line = f"{problem} type one of: {', '.join(f'lra show {what}' for what in SUBCOMMANDS)}"
         raise UserError(line, kind="unknown_choice", key="what", value=wrong, right=SUBCOMMANDS)
     what, *rest = arguments
-    if what == "runs" and rest and "=" not in rest[0] and not rest[0].startswith("-"):
-        rest[0] = f"file={quoted_for_hydra(rest[0])}"
-    return [f"what={what}", *(with_group_found(rest) if what == "runs" else rest)]
+    if what != "runs":
+        return Overrides([f"what={what}", *rest])
+    if rest and not rest[0].has_value and not rest[0].startswith("-"):
+        rest[0] = Override(f"file={quoted_for_hydra(rest[0])}")
+    return Overrides([f"what={what}", *with_group_found(Overrides(rest))])
 
 
 def run(cfg: DictConfig) -> Result:
     """Show what `cfg.what` names."""
     for what, keys in OPTIONS_OF.items():
-        if what != cfg.what and typed_overrides(*keys):
-            typed = typed_overrides(*keys)[0]
-            line = f"{typed} is for lra show {what}; leave it out"
-            raise UserError(line, kind="no_effect", key=key_of(typed), value=typed.partition("=")[2])
+        if what != cfg.what and (typed := typed_overrides(*keys)):
+            line = f"{typed[0]} is for lra show {what}; leave it out"
+            raise UserError(line, kind="no_effect", key=typed[0].key, value=typed[0].text)
     if cfg.what == "protocol":
         from lra.verbs.show_protocol import show_protocol
 

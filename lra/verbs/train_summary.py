@@ -10,7 +10,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from lra.base.printed_commands import command, is_typed, key_of, override, typed_config_dirs, typed_overrides
+from lra.base.overrides import Overrides
+from lra.base.printed_commands import command, is_typed, override, typed_config_dirs, typed_overrides
 from lra.base.text import duration_text, visible, visible_lines
 from lra.from_config import build_codec, build_data, build_trained_model
 from lra.run import Run
@@ -188,10 +189,10 @@ def _typed_folders() -> list[str]:
     return [*typed_overrides("paths.data", "paths.runs"), *typed_config_dirs()]
 
 
-def _typed_options() -> list[str]:
+def _typed_options() -> Overrides:
     """List what was typed of the method's own options; of a sweep nothing, because it may name several values."""
-    typed = [] if is_typed("-m", "--multirun") else typed_overrides(*OF_METHOD)
-    return [text for text in typed if key_of(text) != SOURCE]  # a pretraining is of one size
+    typed = Overrides() if is_typed("-m", "--multirun") else typed_overrides(*OF_METHOD)
+    return typed.without(SOURCE)  # a pretraining is of one size
 
 
 def predict_examples(cfg: DictConfig, run: Run, count: int) -> list[Prediction]:

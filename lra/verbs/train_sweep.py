@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
-from itertools import product
 from typing import TYPE_CHECKING
 
-from hydra.core.override_parser.overrides_parser import OverridesParser
 from omegaconf import DictConfig
 
+from lra.base.overrides import Overrides
 from lra.run import Run
 from lra.settings.compose import load_config
 from lra.settings.method import method_name
-from lra.settings.several_values import one_by_one
+from lra.settings.override_values import parse, product_of
 
 if TYPE_CHECKING:  # slow, and a run alone ends with no table
     from rich.console import Console
@@ -31,7 +31,7 @@ class Job:
     """
 
     cfg: DictConfig
-    overrides: list[str]
+    overrides: Overrides
     error: str | None = None
     elsewhere: bool = False
 
@@ -41,16 +41,15 @@ class Job:
         return None if self.error else Run.of(self.cfg).record
 
 
-def jobs_elsewhere(overrides: list[str]) -> list[Job]:
+def jobs_elsewhere(overrides: Overrides) -> list[Job]:
     """List the runs of a sweep that a launcher has run in other processes; none if not even one was begun.
 
     What a file of `sweep=` varies is not typed, so such a sweep has none here.
     """
-    typed = [each for each in OverridesParser.create().parse_overrides(overrides) if not each.is_hydra_override()]
-    if any(each.key_or_group == "sweep" for each in typed):
+    typed = Overrides(each for each in overrides if not parse(each).is_hydra_override())
+    if typed.only("sweep"):
         return []
-    axes = [one_by_one(str(each.input_line)) for each in typed]
-    jobs = [Job(load_config("train", job), list(job), elsewhere=True) for job in product(*axes)]
+    jobs = [Job(load_config("train", job), job, elsewhere=True) for job in product_of(typed)]
     return jobs if any(Run.of(job.cfg).folder.exists() for job in jobs) else []
 
 
@@ -86,14 +85,10 @@ class EndedSweep:
         print_text_table(console, self.table)
 
 
-def _row(job: Job, shared: set[str]) -> list[str]:
+def _row(job: Job, shared: Collection[str]) -> list[str]:
     from lra.base.text import MISSING
 
-    varied = [
-        override
-        for override in job.overrides
-        if override not in shared and override.split("=")[0] not in IN_OTHER_COLUMNS
-    ]
+    varied = [each for each in job.overrides.without(*IN_OTHER_COLUMNS) if each not in shared]
     name = f"{job.cfg.task.name}/{method_name(job.cfg)}" + (f" ({', '.join(varied)})" if varied else "")
     record = job.record
     if record is None:

@@ -8,7 +8,7 @@ import pytest
 from omegaconf import OmegaConf
 
 from lra.base.printed_commands import command, override, typed_arguments, typed_command, typed_overrides
-from lra.settings.override_values import read_override
+from lra.settings.read_override import read_override
 
 TEXTS = (
     *("plain", "a/b.csv", "runs/2024-01-02", "two words", " padded ", "it's (new)", 'say "hi" (now)', "a, b", "a,b"),
@@ -76,5 +76,5 @@ def test_the_typed_command_keeps_what_is_not_changed():
     with typed_arguments(["prepare", "task=text", "+verify=false", override("source", "my data")]):
         again = shlex.split(typed_command("train", "verify=true", "force=true"))
         assert again == ["lra", "prepare", "task=text", "verify=true", "source='my data'", "force=true"]
-        assert typed_overrides("verify", "source") == ["+verify=false", "source='my data'"]
+        assert typed_overrides("verify", "source") == ("+verify=false", "source='my data'")
     assert typed_command("train", "seed=1") == "lra train seed=1"

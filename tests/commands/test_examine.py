@@ -5,9 +5,10 @@ import signal
 
 import pytest
 
+from lra.base.overrides import Overrides
 from lra.base.signals import Stopped
 from lra.cli import main
-from lra.settings.overrides import check_overrides
+from lra.settings.check_overrides import check_overrides
 from lra.tables.verbs.examine import DEFAULTS, make_steps
 from tests.disturbance import disturbed
 from tests.disturbance import steps as steps_of
@@ -16,7 +17,9 @@ SMALL = ("size=tiny", "task=listops", "probes=recall", "seed=0", "budget=1", "n=
 
 
 def steps(*methods: str, **values: str):
-    return make_steps(methods, ["protocol=clean"], {**DEFAULTS, "run_group": "examine-mine", **values})
+    return make_steps(
+        Overrides(methods), Overrides(["protocol=clean"]), {**DEFAULTS, "run_group": "examine-mine", **values}
+    )
 
 
 def test_exact_attention_is_beside_every_method_once():

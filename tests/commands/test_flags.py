@@ -4,6 +4,7 @@ import os
 
 import pytest
 
+from lra.base.overrides import Overrides
 from lra.cli import _split, main
 from lra.settings.config_dirs import split_config_dirs
 
@@ -28,7 +29,7 @@ def test_a_conf_folder_is_named_anywhere(words, home, tmp_path, result_of):
 def test_the_order_of_settings_stays_and_a_folder_may_have_any_name():
     words, folders = split_config_dirs(["a=1", "--config-dir", "lr=0.1", "~b", "a=2", "--cfg", "job"])
     assert folders == ["lr=0.1"]
-    assert _split(words) == (["--cfg", "job"], ["a=1", "~b", "a=2"])
+    assert _split(Overrides(words)) == (["--cfg", "job"], ("a=1", "~b", "a=2"))
 
 
 @pytest.fixture

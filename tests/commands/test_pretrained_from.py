@@ -5,6 +5,7 @@ import shutil
 
 import pytest
 
+from lra.base.overrides import Overrides
 from lra.settings.compose import load_config
 from lra.settings.hashed_settings import config_hash, hashed_settings
 from lra.tables.grid.equal_steps import FROM_SCRATCH, cells_of
@@ -71,9 +72,9 @@ def test_what_does_not_fit_or_is_not_ended_is_refused_in_a_line(first, home, ref
 def test_from_scratch_there_are_as_many_steps_as_both_runs_have_trained(first):
     words = ["task=listops", "size=tiny", "attention=none", "recipe.steps=4", "seed=0", "pretrain=masked"]
     source = f"pretrain.from='{first.record.config_hash}'"
-    scratch, pretrained = cells_of("compare", [*words, source, FROM_SCRATCH])
+    scratch, pretrained = cells_of("compare", Overrides([*words, source, FROM_SCRATCH]))
     assert (scratch.cfg.recipe.steps, pretrained.cfg.recipe.steps) == (4 + 6, 4)
-    assert len(cells_of("compare", [*words, "pretrain.from='00000000'", FROM_SCRATCH])) == 1
+    assert len(cells_of("compare", Overrides([*words, "pretrain.from='00000000'", FROM_SCRATCH]))) == 1
 
 
 @pytest.mark.parametrize("word", ["a1b9", "runs/x/seed0", "A1B9200F", "12345678.0"])

@@ -5,7 +5,7 @@ import shlex
 import pytest
 import yaml
 
-from lra.settings.overrides import check_overrides
+from lra.settings.check_overrides import check_overrides
 from tests.commands.errors import read_errors
 from tests.commands.remedies import printed_commands, printed_overrides, typed_again, typed_in_a_shell
 from tests.conftest import lra_here

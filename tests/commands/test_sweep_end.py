@@ -4,6 +4,7 @@ import re
 
 import pytest
 
+from lra.base.overrides import Overrides
 from lra.cli import main
 from lra.settings.compose import load_config
 from lra.settings.run_folder import run_dir
@@ -54,5 +55,5 @@ def test_runs_of_a_launcher_in_other_processes_have_the_table_too(home, handed_b
 def test_an_added_option_with_several_values_is_one_of_each_run(home):
     words = [f"+recipe.optimizer.momentum={value}" for value in (0.1, 0.2)]
     run_dir(load_config("train", words[:1])).mkdir(parents=True)
-    jobs = jobs_elsewhere(["+recipe.optimizer.momentum=0.1,0.2"])
-    assert [job.overrides for job in jobs] == [[word] for word in words]
+    jobs = jobs_elsewhere(Overrides(["+recipe.optimizer.momentum=0.1,0.2"]))
+    assert [job.overrides for job in jobs] == [(word,) for word in words]

@@ -3,7 +3,7 @@
 import pytest
 
 import lra
-from lra.settings.overrides import check_overrides
+from lra.settings.check_overrides import check_overrides
 from lra.types import UserError
 from tests.conftest import lra_here
 
@@ -51,7 +51,7 @@ def test_several_values_are_refused_as_typed_ones_are(monkeypatch):
     with pytest.raises(UserError) as caught:
         lra.compose(f"seed={FROM}")
     assert (caught.value.kind, caught.value.key) == ("several_values", "seed")
-    assert check_overrides("train", [f"seed={FROM}"], sweep=True) == ["seed=0,1"]
+    assert check_overrides("train", [f"seed={FROM}"], sweep=True) == ("seed=0,1",)
 
 
 def test_a_default_holds_where_the_variable_is_not_set(monkeypatch):

@@ -7,9 +7,9 @@ import torch
 
 import lra
 from lra.from_config import build_model
+from lra.settings.check_overrides import check_overrides
 from lra.settings.compose import load_config
 from lra.settings.hashed_settings import config_hash
-from lra.settings.overrides import check_overrides
 from lra.settings.unused_options import has_effect
 from lra.types import UserError
 

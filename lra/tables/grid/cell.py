@@ -4,14 +4,14 @@ Where an option has an interval in place of values, each combination is tried at
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from hydra.core.override_parser.overrides_parser import OverridesParser
-from hydra.core.override_parser.types import ChoiceSweep, IntervalSweep, Override, RangeSweep
+from hydra.core.override_parser.types import ChoiceSweep, IntervalSweep, RangeSweep
 from omegaconf import DictConfig, OmegaConf
 
+from lra.base.overrides import Overrides
 from lra.base.paths import conf_groups
 from lra.base.printed_commands import shell_word
 from lra.run import Run
@@ -19,13 +19,13 @@ from lra.runs.schema import Record
 from lra.settings.compose import load_config
 from lra.settings.hashed_settings import config_hash
 from lra.settings.method import ATTENTION, method_name
-from lra.settings.several_values import combined, mixers_beside_attentions, options_in, varied_and_fixed
+from lra.settings.override_values import parse
+from lra.settings.several_values import METHODS, combined, mixers_beside_attentions, options_in, varied_and_fixed
 from lra.tables.grid.space import DRAWN, Space
 from lra.types import UserError
 
 BUDGET = 20  # trials of each method, unless `budget=` says otherwise
 BELOW_LENGTH = "below_length"  # tag of choices without cells where they are not below the task's sequence length
-METHOD = ("attention", "mixer", "model")  # config groups that can name a row's method
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,18 +36,17 @@ class Cell:
     a cell that it stands beside.
     """
 
-    overrides: tuple[str, ...]
+    overrides: Overrides
     trial: int | None = None
-    point: tuple[str, ...] = ()
+    point: Overrides = field(default_factory=Overrides)
     set_apart: str = ""
 
     @cached_property
     def cfg(self) -> DictConfig:
         """The cell's configuration, composed when it is first needed, and once for all seeds."""
-        seeds = [override for override in self.overrides if override.startswith("seed=")]
-        cfg = load_config("train", [override for override in self.overrides if override not in seeds])
-        for override in seeds:
-            cfg.seed = OmegaConf.from_dotlist([override]).seed
+        cfg = load_config("train", self.overrides.without("seed"))
+        for each in self.overrides.only("seed"):
+            cfg.seed = parse(each).value()
         return cfg
 
     @cached_property
@@ -65,10 +64,8 @@ class Cell:
 
         The configuration is composed only if no override names it, because composing is slow.
         """
-        keys = METHOD if key == "attention" else (key,)
-        values = [
-            override.split("=", 1)[1] for override in self.overrides if override.split("=")[0].split(".name")[0] in keys
-        ]
+        groups = METHODS if key == "attention" else (key,)
+        values = [each.text for each in self.overrides if each.key.removesuffix(".name") in groups]
         # `attention=all` gives cells with `mixer=attention` beside the attention's name.
         values = [value for value in values if value != ATTENTION] or values
         plain = len(values) == 1 and (values[0].isidentifier() or values[0].isdigit())
@@ -99,9 +96,9 @@ class Cell:
         return self.choice("seed") if self.trial is None else str(self.trial)
 
     @property
-    def without_point(self) -> tuple[str, ...]:
+    def without_point(self) -> Overrides:
         """The overrides that are not drawn."""
-        return tuple(override for override in self.overrides if override not in self.point)
+        return Overrides(each for each in self.overrides if each not in self.point)
 
     @property
     def kind(self) -> object:
@@ -121,14 +118,13 @@ class Cell:
     def typed_as(self, record: Record) -> bool:
         """Whether a record's settings have the values that the overrides give them; others are not compared."""
         missing = object()
-        for override in self.overrides:
-            key, _, text = override.partition("=")
+        for each in self.overrides:
             recorded: Any = record.settings
-            for part in key.split("."):
+            for part in each.key.split("."):
                 recorded = recorded.get(part, missing) if isinstance(recorded, dict) else missing
             if recorded is missing or isinstance(recorded, dict):
                 continue
-            if recorded != OmegaConf.from_dotlist([f"value={text}"]).value:
+            if recorded != OmegaConf.from_dotlist([f"value={each.text}"]).value:
                 return False
         return True
 
@@ -166,15 +162,15 @@ def make_cells(sweep: str, overrides: Sequence[str]) -> list[Cell]:
     return trials(every, space, budget) if space.options else every
 
 
-def is_drawn(parsed: Override) -> bool:
+def is_drawn(override: str) -> bool:
     """Tell whether values of an option are drawn: `interval(…)`, or choices with a tag, `tag(drawn, choice(…))`."""
-    values = parsed.value()
+    values = parse(override).value()
     return isinstance(values, IntervalSweep) or (isinstance(values, ChoiceSweep) and bool(values.tags - {BELOW_LENGTH}))
 
 
-def without_drawn(overrides: Iterable[str]) -> list[str]:
+def without_drawn(overrides: Iterable[str]) -> Overrides:
     """Leave out overrides that are drawn from."""
-    return [override for override in overrides if not is_drawn(OverridesParser.create().parse_override(override))]
+    return Overrides(each for each in overrides if not is_drawn(each))
 
 
 def space_of(sweep: str, overrides: Sequence[str]) -> Space:
@@ -183,14 +179,13 @@ def space_of(sweep: str, overrides: Sequence[str]) -> Space:
 
 
 def _space(params: Mapping[str, str]) -> Space:
-    parsed = {key: OverridesParser.create().parse_override(f"{key}={values}") for key, values in params.items()}
-    drawn = {key: params[key] for key, override in parsed.items() if is_drawn(override)}
-    for key, override in parsed.items():
-        values = override.value()
+    drawn = {key: values for key, values in params.items() if is_drawn(f"{key}={values}")}
+    for key, text in params.items():
+        values = parse(f"{key}={text}").value()
         if isinstance(values, RangeSweep) and values.tags:
             right = f"{key}=tag({DRAWN}, choice(2, 4, 8))"
-            line = f"{key}={params[key]} is a range, of which nothing is drawn; type for example {shell_word(right)}"
-            raise UserError(line, kind="wrong_value", key=key, value=params[key], right=right)
+            line = f"{key}={text} is a range, of which nothing is drawn; type for example {shell_word(right)}"
+            raise UserError(line, kind="wrong_value", key=key, value=text, right=right)
     names = conf_groups() if drawn else ()
     for key in (key for key in drawn if key.lstrip("+") in names):
         line = f"{key}={drawn[key]}: names of a config group are not drawn; type them as in {key}=full,nystrom"
@@ -218,5 +213,5 @@ def trials(cells: Sequence[Cell], space: Space, budget: int) -> list[Cell]:
     for number, point in enumerate(space.points(budget)):
         for cell in cells:
             drawn = space.overrides(point, cell.cfg)
-            made.append(Cell(overrides=(*cell.overrides, *drawn), trial=number, point=drawn))
+            made.append(Cell(overrides=Overrides([*cell.overrides, *drawn]), trial=number, point=drawn))
     return made

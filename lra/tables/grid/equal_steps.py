@@ -1,10 +1,10 @@
 """The cells of a sweep; of a comparison beside each pretrained one also one from scratch, with as many steps in all."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
-from lra.base.printed_commands import key_of
+from lra.base.overrides import Overrides
 from lra.run import Run
 from lra.settings.pretrain import is_pretrained, taken_from
 from lra.settings.stored_config import read_stored_config
@@ -15,16 +15,16 @@ FROM_SCRATCH = "beside=from_scratch"  # among the overrides of a comparison of p
 STEPS = "recipe.steps"
 
 
-def cells_of(sweep: str, overrides: Sequence[str]) -> list[Cell]:
+def cells_of(sweep: str, overrides: Overrides) -> list[Cell]:
     """Make the cells of a sweep, see `make_cells` and `make_tuned_cells`."""
-    kept = [text for text in overrides if text != FROM_SCRATCH]
+    kept = Overrides(each for each in overrides if each != FROM_SCRATCH)
     cells = make_tuned_cells(sweep, kept) if TUNED in kept else make_cells(sweep, kept)
     return _with_cells_from_scratch(cells) if FROM_SCRATCH in overrides else cells
 
 
 def _with_cells_from_scratch(cells: Iterable[Cell]) -> list[Cell]:
     """Put before each pretrained cell one that trains from scratch for the steps of both stages."""
-    made: dict[tuple[str, ...], Cell] = {}
+    made: dict[Overrides, Cell] = {}
     for cell in cells:
         if is_pretrained(cell.cfg):
             scratch = _from_scratch(cell)
@@ -44,5 +44,5 @@ def _from_scratch(cell: Cell) -> Cell | None:
             return None
         cfg = read_stored_config(source.folder)
     steps = cell.cfg.recipe.steps + cfg.pretrain.steps
-    kept = [text for text in cell.overrides if key_of(text).split(".")[0] != "pretrain" and key_of(text) != STEPS]
-    return replace(cell, overrides=(*kept, f"{STEPS}={steps}"), set_apart=f"{STEPS}={steps}")
+    kept = cell.overrides.without("pretrain", "pretrain.", STEPS)
+    return replace(cell, overrides=Overrides([*kept, f"{STEPS}={steps}"]), set_apart=f"{STEPS}={steps}")

@@ -5,11 +5,12 @@ from collections.abc import Sequence
 from itertools import cycle, islice
 
 from lra.base.devices import no_device_error, visible_devices
+from lra.base.overrides import Overrides
 from lra.tables.grid.cell import Cell
 from lra.types import UserError
 
 ON_THIS_MACHINE = ("basic", "joblib", "submitit_local")  # launchers; jobs of others have what their cluster gives them
-LAUNCHER = "hydra/launcher="
+LAUNCHER = "hydra/launcher"
 
 
 def devices_of_a_run(cells: Sequence[Cell]) -> int:
@@ -26,9 +27,7 @@ def gpu_groups_for(needed: int) -> list[str]:
     return [",".join(visible[start : start + needed]) for start in range(0, len(visible) // needed * needed, needed)]
 
 
-def gpus_of_workers(
-    cells: Sequence[Cell], *, workers: int, workers_per_device: int, launcher: Sequence[str]
-) -> list[str]:
+def gpus_of_workers(cells: Sequence[Cell], *, workers: int, workers_per_device: int, launcher: Overrides) -> list[str]:
     """Choose what CUDA_VISIBLE_DEVICES is for each worker.
 
     Returns:
@@ -40,11 +39,11 @@ def gpus_of_workers(
             effect.
     """
     needed = devices_of_a_run(cells)
-    chosen = next((override.split("=", 1)[1] for override in reversed(launcher) if LAUNCHER in override), "joblib")
+    chosen = launcher.get(LAUNCHER) or "joblib"
     is_here = not launcher or chosen in ON_THIS_MACHINE
     on_cpu = any(cell.cfg.trainer.accelerator != "gpu" for cell in cells)
     if workers_per_device > 1 and (workers == 1 or not is_here or on_cpu):
-        beside = LAUNCHER + chosen if not is_here else "workers=1" if workers == 1 else "trainer=cpu"
+        beside = f"{LAUNCHER}={chosen}" if not is_here else "workers=1" if workers == 1 else "trainer=cpu"
         raise UserError(
             f"workers_per_device={workers_per_device} has no effect beside {beside}; leave it out",
             kind="no_effect",

@@ -9,7 +9,7 @@ from lra.base.printed_commands import command, override, typed_config_dirs, type
 from lra.base.text import visible
 from lra.runs.published_numbers import in_benchmark_order
 from lra.runs.schema import Record
-from lra.tables.grid.cell import METHOD
+from lra.settings.several_values import METHODS
 from lra.tables.grid.run_set import RunSet
 
 
@@ -113,7 +113,7 @@ def _command_for(run_set: RunSet, records: Sequence[Record]) -> str:
         fitting = of_tasks or fitting
     without: list[str] = []
     if not any(run_set.names_method_and_seed(record) for record in fitting):
-        without = [key for key in run_set.typed_keys if key.partition(".")[0] in (*METHOD, "seed")]
+        without = [key for key in run_set.typed_keys if key.partition(".")[0] in (*METHODS, "seed")]
     typed_group = [] if "run_group" in run_set.typed_keys else group
     return run_set.typed_command("show", *typed_group, *changes, without=without)
 

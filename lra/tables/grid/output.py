@@ -16,8 +16,8 @@ from lra.base.printed_commands import typed_overrides
 from lra.base.text import visible
 from lra.runs.groups import PUBLISHED, group_file
 from lra.runs.schema import Record
+from lra.settings.several_values import METHODS
 from lra.settings.wandb_mode import logs_to_wandb
-from lra.tables.grid.cell import METHOD
 from lra.tables.grid.other_records import OtherRecords, all_there, left_out
 from lra.tables.grid.run_set import RunSet, Unfinished
 from lra.tables.notes_on_runs import provenance_notes, task_title
@@ -197,7 +197,7 @@ def _lines_of_what_is_there(run_set: RunSet, there: list[OtherRecords]) -> list[
         return []
     cfg = run_set.cells[0].cfg
     asked = [f"size={cfg.size.name}", f"protocol={cfg.protocol.name}", f"task={','.join(run_set.tasks())}"]
-    asked += typed_overrides(*METHOD, "seed")
+    asked += typed_overrides(*METHODS, "seed")
     lines = [f"{run_set.group} has no record to show of {' '.join(asked)}. It has:"]
     for other in there:
         lines += [f"  {other.contents}", f"    {other.command}"]

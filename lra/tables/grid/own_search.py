@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
+from lra.base.overrides import Overrides
 from lra.base.paths import conf_names
-from lra.base.printed_commands import key_of
 from lra.settings.compose import load_config, search_of_sweep, sweep_params
 from lra.settings.several_values import spell_out_all
 from lra.tables.grid.run_set import own_names, read_run_set, uses_own_search
@@ -54,16 +54,16 @@ def _arguments_of_search(verb: str, arguments: Sequence[str]) -> list[str] | Non
     """Make the arguments of `lra tune` for the search of what was typed; None: there is none, or nothing is to run."""
     if arguments[:1] not in (["plan"], ["run"]):
         return None
-    action, *typed = arguments
+    action, typed = arguments[0], Overrides(arguments[1:])
     options = load_config(verb)
-    options.sweep = next((text.removeprefix("sweep=") for text in typed if text.startswith("sweep=")), options.sweep)
+    options.sweep = next(iter(typed.texts("sweep")), options.sweep)
     if options.sweep not in conf_names("sweep") or not uses_own_search(options, typed):
         return None  # what is wrong with a name is said when it is read
-    values = dict(text.split("=", 1) for text in typed if "=" in text)
+    values = {each.signed_key: each.text for each in typed if each.has_value}
     brought = {"task": sweep_params(options.sweep)["task"], **search_of_sweep(options.sweep)}
     brought["protocol"] = load_config("train", [f"sweep={options.sweep}"]).protocol.name
     search = values.get("search", brought.pop("search"))
     others_own = {*own_names(verb)} - {*KEPT}
-    kept = [text for text in typed if key_of(text) not in {*OF_THE_TABLE, *others_own}]
-    kept += [f"{key}={value}" for key, value in brought.items() if key not in values]
+    added = [f"{key}={value}" for key, value in brought.items() if key not in values]
+    kept = [*typed.without(*OF_THE_TABLE, *others_own), *added]
     return [action, f"sweep={search}", *spell_out_all(options.sweep, kept)]

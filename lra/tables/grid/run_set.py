@@ -9,8 +9,9 @@ from omegaconf import DictConfig
 from rich.console import Console
 
 from lra.base.option_types import check_choice
+from lra.base.overrides import Override, Overrides
 from lra.base.paths import conf_names
-from lra.base.printed_commands import command, key_of, override, shell_word, typed_command, typed_config_dirs
+from lra.base.printed_commands import command, override, shell_word, typed_command, typed_config_dirs
 from lra.base.signals import Stopped
 from lra.base.text import visible
 from lra.runs.collection import collect
@@ -19,13 +20,13 @@ from lra.runs.published_numbers import REFERENCES
 from lra.runs.schema import Record
 from lra.settings.application import ONE_RUN_FLAGS
 from lra.settings.check import check_config
+from lra.settings.check_overrides import check_overrides
 from lra.settings.compose import load_config, search_of_sweep, sweep_params
 from lra.settings.group_to_read import no_records, typed_text, with_group_found
-from lra.settings.override_values import read_override, split_by_value
-from lra.settings.overrides import check_overrides
-from lra.settings.several_values import spell_out_all
+from lra.settings.override_values import one_by_one
+from lra.settings.several_values import METHODS, spell_out_all
 from lra.settings.unknown_option import unknown_flag
-from lra.tables.grid.cell import METHOD, Cell, key_of_run, space_of, without_drawn
+from lra.tables.grid.cell import Cell, key_of_run, space_of, without_drawn
 from lra.tables.grid.equal_steps import FROM_SCRATCH, cells_of
 from lra.tables.grid.space import Space
 from lra.tables.grid.tuned import TUNED
@@ -57,7 +58,7 @@ class RunSet:
     """
 
     def __init__(
-        self, command: str, typed: list[str], options: DictConfig, launcher: list[str], sweeps: dict[str, list[str]]
+        self, command: str, typed: Overrides, options: DictConfig, launcher: Overrides, sweeps: dict[str, Overrides]
     ):
         self.command, self.verb, self.options, self.launcher = command, command.split()[0], options, launcher
         self.sweeps, self._typed, self._overrides = sweeps, typed, sweeps[options.sweep]
@@ -151,7 +152,7 @@ class RunSet:
 
     def names_method_and_seed(self, record: Record) -> bool:
         """Tell whether a record's task, method and seed are among those that were typed, where any were."""
-        typed = {"attention" if key in METHOD else key for key in self.typed_keys} & {"task", "attention", "seed"}
+        typed = {"attention" if key in METHODS else key for key in self.typed_keys} & {"task", "attention", "seed"}
         return all(str(dict(record.identity)[key]) in self._choices[key] for key in typed)
 
     @cached_property
@@ -162,7 +163,7 @@ class RunSet:
     @cached_property
     def typed_keys(self) -> set[str]:
         """The keys of the overrides that were typed, and of those that stand for them."""
-        return {key_of(text) for text in (*self._typed, *self._overrides)}
+        return self._typed.keys | self._overrides.keys
 
     def is_shown(self, record: Record) -> bool:
         """Tell whether a record has the size and the protocol of these runs."""
@@ -171,7 +172,7 @@ class RunSet:
 
     def typed_methods(self) -> list[str]:
         """The attentions, mixers and models of the cells in the order typed; none where no override names one."""
-        typed = any(text.split("=")[0] in METHOD for text in self._overrides)
+        typed = self._overrides.only(*METHODS)
         return list(dict.fromkeys(cell.choice("attention") for cell in self.cells)) if typed else []
 
     def unfinished(self, task: str, records: list[Record]) -> Unfinished:
@@ -218,30 +219,30 @@ def read_run_set(verb: str, arguments: Sequence[str], *, swept: str = "", second
         UserError: for a wrong action, option or value.
     """
     flag = next((argument for argument in arguments if argument.startswith("-")), None)
-    if flag in ("-m", "--multirun") or (flag and flag.split("=")[0] in ONE_RUN_FLAGS):
+    if flag in ("-m", "--multirun") or (flag and Override(flag).key in ONE_RUN_FLAGS):
         raise UserError(f"{flag} is not needed: several values multiply by themselves, as in seed=0,1,2")
     if flag:
         rest = arguments[arguments.index(flag) :]
         raise unknown_flag(rest, verb, f"{flag} is no flag of lra {verb}", load_config("train"), own_names(verb))
-    has_action = bool(arguments) and "=" not in arguments[0]
+    has_action = bool(arguments) and not Override(arguments[0]).has_value
     if arguments[:1] in (["plan"], ["run"]):  # what follows imports torch, and composes a configuration for each cell
         make_console().print("composing and checking the settings of the runs …")
-    typed, of_verb = list(arguments[has_action:]), own_names(verb)
-    launcher = [text for text in typed if text.lstrip("+").startswith(("hydra/", "hydra."))]
-    sweep = _values("sweep", typed)  # also a config group
-    own = [text for text in typed if text.split("=")[0] in of_verb and not text.startswith("sweep=")]
-    others = [text for text in typed if text not in (*own, *launcher) and not text.startswith("sweep=")]
+    typed, of_verb = Overrides(arguments[has_action:]), own_names(verb)
+    launcher = Overrides(each for each in typed if each.key.startswith(("hydra/", "hydra.")))
+    sweep = typed.get("sweep")  # also a config group
+    own = Overrides(each for each in typed.without("sweep") if each.signed_key in of_verb)
+    others = Overrides(each for each in typed.without("sweep") if each not in (*own, *launcher))
     try:
         checked = check_overrides(verb, [*(f"what={action}" for action in arguments[:has_action]), *own], sweep=False)
     except UserError as error:
         if error.kind != "several_values":
             raise
-        several = next(text for text in own if text.startswith(f"{error.key}="))
+        (several,) = own.only(str(error.key))[:1]
         line = f"{several} has several values, but lra {verb} takes one; type a command for each"
         raise error.reworded(line) from None
     options = load_config(verb, checked)
     if sweep:
-        options.sweep = sweep[-1]
+        options.sweep = sweep
     elif swept:
         options.sweep = swept
     elif verb == "table":
@@ -251,32 +252,35 @@ def read_run_set(verb: str, arguments: Sequence[str], *, swept: str = "", second
         others = with_group_found(others)
     brings_search = options.what in ACTIONS and uses_own_search(options, others)
     if brings_search:
-        typed_keys = {key_of(text) for text in own}
-        options.update({key: value for key, value in search_of_sweep(options.sweep).items() if key not in typed_keys})
+        options.update({key: value for key, value in search_of_sweep(options.sweep).items() if key not in own.keys})
         options.budget = int(options.budget)
-        others.append(TUNED)
-    tuned = TUNED in others and "search" in options
+    tuned = brings_search or (TUNED in others and "search" in options)
     if tuned:
-        others.remove(TUNED)
-    overrides = [f"sweep={options.sweep}", *spell_out_all(options.sweep, others)]
-    _, *overrides = check_overrides("train", overrides, sweep=True, classes=options.what != "show", own=of_verb)
+        others = Overrides(each for each in others if each != TUNED)
+    overrides = Overrides([f"sweep={options.sweep}", *spell_out_all(options.sweep, others)])
+    overrides = check_overrides("train", overrides, sweep=True, classes=options.what != "show", own=of_verb)
+    overrides = overrides.without("sweep")
     full_verb = f"{verb} {swept}".strip()
     _check_options(full_verb, options)
     _check_one_table(verb, overrides)
     _check_search(verb, options, overrides, own, tuned=tuned)
+    added = []
     if verb == "tune":
-        overrides.append(f"budget={options.budget}")
+        added.append(f"budget={options.budget}")
     elif tuned:
-        if not brings_search and not _values("run_group", overrides):
+        if not brings_search and overrides.get("run_group") is None:
             group_of_table = load_config("train", [f"sweep={options.sweep}"]).run_group
-            overrides.append(f"run_group={group_of_table}_tuned")
-        searched = [TUNED, f"search={options.search}", f"budget={options.budget}"]
-        overrides = without_drawn(overrides) if options.what == "show" else [*overrides, *searched]
-    if verb == "compare" and not tuned and "pretrain" in {*map(key_of, overrides), *sweep_params(options.sweep)}:
-        overrides.append(FROM_SCRATCH)
+            added.append(f"run_group={group_of_table}_tuned")
+        if options.what == "show":
+            overrides = without_drawn(overrides)
+        else:
+            added += [TUNED, f"search={options.search}", f"budget={options.budget}"]
+    if verb == "compare" and not tuned and "pretrain" in overrides.keys | sweep_params(options.sweep).keys():
+        added.append(FROM_SCRATCH)
+    overrides = Overrides([*overrides, *added])
     sweeps = {options.sweep: overrides}
     if second_sweep is not None:
-        sweeps[second_sweep] = [text for text in overrides if not text.startswith("attention")]
+        sweeps[second_sweep] = overrides.without("attention", "attention.")
     run_set = RunSet(full_verb, typed, options, launcher, sweeps)
     group = run_set.group
     if options.what != "show" and group.suffix == PUBLISHED:
@@ -284,7 +288,7 @@ def read_run_set(verb: str, arguments: Sequence[str], *, swept: str = "", second
         line = f"run_group={run_set.cells[0].cfg.run_group} is a file of published records, which only show reads"
         line += f"; type: {right[0]}, or to run: {right[1]}"
         raise UserError(line, kind="wrong_value", key="run_group", right=right)
-    if options.what == "show" and _values("run_group", typed) and not group.exists():
+    if options.what == "show" and typed.get("run_group") is not None and not group.exists():
         raise no_records(f"{full_verb} show", group)
     cells = run_set.cells[:1] if options.what == "show" else run_set.cells  # `show` runs no cell
     with work_progress(make_console(), len(cells), in_pipe=options.what != "show") as advance:
@@ -294,9 +298,9 @@ def read_run_set(verb: str, arguments: Sequence[str], *, swept: str = "", second
     return run_set
 
 
-def uses_own_search(options: DictConfig, overrides: Sequence[str]) -> bool:
+def uses_own_search(options: DictConfig, overrides: Overrides) -> bool:
     """Tell whether the cells have what the search of their sweep's file has chosen; not with a recipe that is typed."""
-    return "search" in options and bool(search_of_sweep(options.sweep)) and not _values("recipe", overrides)
+    return "search" in options and bool(search_of_sweep(options.sweep)) and overrides.get("recipe") is None
 
 
 def own_names(verb: str) -> list[str]:
@@ -304,17 +308,12 @@ def own_names(verb: str) -> list[str]:
     return [str(name) for name in load_config(verb)]
 
 
-def _values(key: str, overrides: Sequence[str]) -> list[str]:
-    """What was typed after `key=`, in each override that begins so."""
-    return [text.removeprefix(f"{key}=") for text in overrides if text.startswith(f"{key}=")]
-
-
-def _choose_family(options: DictConfig, typed: Sequence[str]) -> None:
+def _choose_family(options: DictConfig, typed: Overrides) -> None:
     """Choose a protocol's own table, `conf/sweep/PROTOCOL_table.yaml`, and its published numbers, where it has some."""
-    protocol = next(iter(_values("protocol", typed)), "")
+    protocol = next(iter(typed.texts("protocol")), "")
     if f"{protocol}_table" in conf_names("sweep"):
         options.sweep = f"{protocol}_table"
-        if protocol in REFERENCES and not _values("reference", typed):
+        if protocol in REFERENCES and typed.get("reference") is None:
             options.reference = protocol
 
 
@@ -337,27 +336,27 @@ def _check_options(full_verb: str, options: DictConfig) -> None:
     check_choice("reference", options.get("reference", "paper"), REFERENCES)
 
 
-def _check_search(verb: str, options: DictConfig, overrides: Sequence[str], own: Sequence[str], *, tuned: bool) -> None:
+def _check_search(verb: str, options: DictConfig, overrides: Overrides, own: Overrides, *, tuned: bool) -> None:
     """Refuse what only a search can have, elsewhere; a search that draws nothing; and a typed seed for its trials."""
     sweep = str(options.sweep)
     if verb != "tune":
         plain = without_drawn(overrides)
-        of_search = [text for text in own if text.startswith(("search=", "budget="))]
+        of_search = [*own.only("search", "budget")]
         if of_search and tuned and options.what == "show":
             line = f"{of_search[0]} has no effect on show, whose rows name their searches; leave it out"
-            raise UserError(line, kind="no_effect", key=of_search[0].partition("=")[0])
-        of_search += [text for text in overrides if text not in plain]
+            raise UserError(line, kind="no_effect", key=of_search[0].key)
+        of_search += [each for each in overrides if each not in plain]
         if of_search and not tuned:
             line = f"{of_search[0]} is of a search; type it with lra tune, or with recipe=tuned after that"
-            raise UserError(line, kind="no_effect", key=of_search[0].partition("=")[0])
+            raise UserError(line, kind="no_effect", key=of_search[0].key)
         check_choice("search", options.get("search", "tune"), conf_names("sweep"))
         if space_of(sweep, plain).options:
-            others = [text for text in overrides if key_of(text) not in ("sweep", "seed", "run_group")]
+            others = overrides.without("sweep", "seed", "run_group")
             right = command("tune run", *typed_config_dirs(), override("sweep", sweep), *others)
             line = f"sweep={sweep} is a space to search; type {right}"
             raise UserError(line, kind="no_effect", key="sweep", value=sweep, right=right)
         return
-    seeds = _values("seed", overrides)
+    seeds = overrides.texts("seed")
     if seeds:
         line = f"seed={seeds[0]}: all trials have the seed of conf/sweep/{sweep}.yaml, which is none of a table's;"
         line += " leave it out"
@@ -368,16 +367,16 @@ def _check_search(verb: str, options: DictConfig, overrides: Sequence[str], own:
         raise UserError(line, kind="missing_option", key="sweep", value=sweep, right=right)
 
 
-def _check_one_table(verb: str, overrides: Sequence[str]) -> None:
+def _check_one_table(verb: str, overrides: Overrides) -> None:
     """Refuse overrides of the runs that are of one run, or that one table cannot show."""
     if any(text.replace(" ", "").lower() == "force=true" for text in overrides):
         raise UserError(
             f"force=true is of one run: lra {verb} never trains a finished one again; type it with that run's lra"
             " train, or another run_group="
         )
-    for text in overrides:
-        key = key_of(text)
-        if key in ONE_FOR_A_TABLE and (several := split_by_value(read_override(text)))[1:]:
+    for typed in overrides.only(*ONE_FOR_A_TABLE):
+        if (several := one_by_one(typed))[1:]:
             right = [typed_command(verb, each) for each in several]
-            line = f"{shell_word(text)} names several, but a table has one; type a command for each: {', '.join(right)}"
-            raise UserError(line, kind="several_values", key=key, value=text, right=right)
+            line = f"{shell_word(typed)} names several, but a table has one; type a command for each:"
+            line = f"{line} {', '.join(right)}"
+            raise UserError(line, kind="several_values", key=typed.key, value=typed, right=right)

@@ -13,13 +13,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import ChoiceSweep
 from omegaconf import DictConfig, OmegaConf
 
+from lra.base.overrides import Overrides
 from lra.base.printed_commands import shell_word
 from lra.base.settings_hash import hash_of
-from lra.settings.override_values import TIMES
+from lra.settings.override_values import TIMES, parse
 from lra.types import UserError
 
 DRAWN = "drawn"  # tag of choices that are drawn from; those without a tag multiply the runs
@@ -53,7 +53,7 @@ class Space:
         generator, axes = random.Random(self.seed), self._axes.items()
         return [{key: axis.value(generator.random()) for key, axis in axes} for _ in range(count)]
 
-    def overrides(self, point: Point, cfg: DictConfig) -> tuple[str, ...]:
+    def overrides(self, point: Point, cfg: DictConfig) -> Overrides:
         """Write a point as overrides of a run, whose configuration without them is `cfg`."""
         overrides = []
         for key, value in point.items():
@@ -61,14 +61,14 @@ class Space:
             if TIMES in axis.tags:
                 value = _rounded(float(value) * OmegaConf.select(cfg, key), axis.digits)
             overrides.append(f"{key}={value}")
-        return tuple(overrides)
+        return Overrides(overrides)
 
 
 class _Axis:
     """What the value of one option is drawn from: choices, or all numbers between two ends."""
 
     def __init__(self, key: str, typed: str):
-        override = OverridesParser.create().parse_override(f"{key}={typed}")
+        override = parse(f"{key}={typed}")
         sweep: Any = override.value()
         self.tags: set[str] = sweep.tags
         self.digits = DIGITS

@@ -4,7 +4,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from lra.base.printed_commands import command, key_of, override, quoted_for_hydra, typed_config_dirs
+from lra.base.overrides import Overrides
+from lra.base.printed_commands import command, override, quoted_for_hydra, typed_config_dirs
 from lra.runs.schema import Record
 from lra.settings.compose import load_config
 from lra.tables.grid.cell import Cell, key_of_run, make_cells, space_of, trials, without_drawn
@@ -16,7 +17,7 @@ TUNED = "recipe=tuned"
 OF_A_TABLE = ("seed", "run_group")  # what a trial has of its own
 
 
-def make_tuned_cells(sweep: str, overrides: Sequence[str]) -> list[Cell]:
+def make_tuned_cells(sweep: str, overrides: Overrides) -> list[Cell]:
     """Build the cells of a sweep with `recipe=tuned`, `search=` and `budget=`: each has its method's best point.
 
     The point is chosen among the trials of `lra tune` with the same other settings.
@@ -24,28 +25,29 @@ def make_tuned_cells(sweep: str, overrides: Sequence[str]) -> list[Cell]:
     Raises:
         UserError: for trials that have not ended, a method whose trials all failed, and a seed of the trials.
     """
-    options = dict(text.split("=", 1) for text in overrides if text.startswith(("search=", "budget=")))
-    rest = [text for text in overrides if text != TUNED and text.split("=")[0] not in options]
+    options = {each.key: each.text for each in overrides.only("search", "budget")}
+    rest = Overrides(each for each in overrides if each != TUNED).without(*options)
     search, budget = options["search"], int(options["budget"])
-    space = space_of(search, [text for text in rest if not text.startswith("seed=")])
+    space = space_of(search, rest.without("seed"))
     group = load_config("train", [f"sweep={search}"]).run_group
     cells = make_cells(sweep, without_drawn(rest))
     seed = next((cell.which for cell in cells if cell.choice("seed") == str(space.seed)), None)
     if seed is not None:
         line = f"{seed} has chosen the configurations, so a table cannot have it; type other seeds, as seed=0,1,2"
         raise UserError(line, kind="wrong_value", key="seed", value=space.seed)
-    by_method: dict[tuple[str, ...], list[Cell]] = defaultdict(list)
+    by_method: dict[Overrides, list[Cell]] = defaultdict(list)
     for cell in cells:
-        by_method[tuple(text for text in cell.overrides if text.split("=")[0] not in OF_A_TABLE)].append(cell)
-    best: dict[Cell, tuple[str, ...]] = {}
+        by_method[cell.overrides.without(*OF_A_TABLE)].append(cell)
+    best: dict[Cell, Overrides] = {}
     for typed, of_method in by_method.items():
-        tried = trials([Cell(overrides=(*typed, f"run_group={group}", f"seed={space.seed}"))], space, budget)
+        of_trials = Overrides([*typed, f"run_group={group}", f"seed={space.seed}"])
+        tried = trials([Cell(overrides=of_trials)], space, budget)
         (found,) = searches_of(tried, [record for cell in tried if (record := cell.run.record)])
         if found.best is None or len(found.trials) < budget:
             raise _unfinished(found, group, rest, options)
         point = tried[found.best.number].point
-        best |= dict.fromkeys(of_method, (*point, _as_override(space, budget, found.tried)))
-    return [replace(cell, overrides=(*cell.overrides, *best[cell]), point=best[cell]) for cell in cells]
+        best |= dict.fromkeys(of_method, Overrides([*point, _as_override(space, budget, found.tried)]))
+    return [replace(cell, overrides=Overrides([*cell.overrides, *best[cell]]), point=best[cell]) for cell in cells]
 
 
 def _as_override(space: Space, budget: int, tried: int) -> str:
@@ -54,9 +56,9 @@ def _as_override(space: Space, budget: int, tried: int) -> str:
     return f"tuned={{space:'{space.hash}',options:{{{options}}},seed:{space.seed},budget:{budget},tried:{tried}}}"
 
 
-def _unfinished(search: Search, group: str, overrides: Iterable[str], options: dict[str, str]) -> UserError:
+def _unfinished(search: Search, group: str, overrides: Overrides, options: dict[str, str]) -> UserError:
     name = f"{search.task}/{search.method}"
-    typed = [text for text in overrides if key_of(text) not in (*OF_A_TABLE, "sweep")]
+    typed = overrides.without(*OF_A_TABLE, "sweep")
     sweep = [override("sweep", options["search"])] * (options["search"] != "tune")
     of_search = [*typed_config_dirs(), *typed, *sweep, override("budget", search.budget)]
     if len(search.trials) == search.budget:
@@ -76,7 +78,7 @@ def searches_of(trials: Sequence[Cell], records: Iterable[Record]) -> list[Searc
     Their results are among `records`; why a trial failed is read from its folder.
     """
     finished = {key_of_run(record): record for record in records}
-    cells: dict[tuple[str, ...], list[Cell]] = defaultdict(list)
+    cells: dict[Overrides, list[Cell]] = defaultdict(list)
     for cell in trials:
         cells[cell.without_point].append(cell)
     return [
@@ -100,7 +102,7 @@ def _outcome(cell: Cell, finished: Mapping[tuple[str, int], Record]) -> Trial | 
     return Trial(
         number=cell.trial,
         configuration=cell.run.folder.parent.name,
-        point=dict(text.split("=", 1) for text in cell.point),
+        point={each.signed_key: each.text for each in cell.point},
         accuracy=record.best_dev_accuracy if record else None,
         error=failure.error if failure else None,
     )

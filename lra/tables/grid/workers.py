@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 
 from lra.base.devices import VISIBLE, no_device_error, visible_devices
+from lra.base.overrides import Overrides
 from lra.base.processes import Child, die_with_pool_owner, python_module, stop, wait_any
 from lra.base.signals import clean_up_on_signals, exit_on_signals, raise_if_stopped
+from lra.tables.grid.gpu_places import LAUNCHER
 from lra.types import UserError
 
 if TYPE_CHECKING:
@@ -21,9 +23,9 @@ if TYPE_CHECKING:
 
 def start_workers(
     sweep: str,
-    overrides: list[str],
+    overrides: Sequence[str],
     workers: int,
-    launcher: list[str],
+    launcher: Overrides,
     console: Console,
     *,
     visible_gpus: Sequence[str],
@@ -62,14 +64,16 @@ def _wait(workers: Sequence[Child], console: Console) -> None:
         raise UserError(f"every worker ended early: {errors[-1]}")
 
 
-def _launch(sweep: str, overrides: list[str], workers: int, launcher: list[str], visible_gpus: Sequence[str]) -> None:
+def _launch(
+    sweep: str, overrides: Sequence[str], workers: int, launcher: Overrides, visible_gpus: Sequence[str]
+) -> None:
     import hydra
 
     from lra.base.paths import conf_dir
     from lra.base.printed_commands import quoted_for_hydra
 
-    if not any("hydra/launcher=" in override for override in launcher):
-        launcher = ["hydra/launcher=joblib", f"hydra.launcher.n_jobs={workers}", *launcher]
+    if launcher.get(LAUNCHER) is None:
+        launcher = Overrides([f"{LAUNCHER}=joblib", f"hydra.launcher.n_jobs={workers}", *launcher])
     lists = [
         f"{key}=[{','.join(map(quoted_for_hydra, texts))}]"
         for key, texts in (("overrides", overrides), ("places", visible_gpus))
@@ -83,10 +87,10 @@ def work(cfg: DictConfig) -> None:
     die_with_pool_owner()
     if cfg.places:
         os.environ[VISIBLE] = cfg.places[cfg.worker]  # for the processes that train
-    run_cells(cfg.of, list(cfg.overrides))
+    run_cells(cfg.of, Overrides(cfg.overrides))
 
 
-def run_cells(sweep: str, overrides: Sequence[str]) -> None:
+def run_cells(sweep: str, overrides: Overrides) -> None:
     """Run the missing cells of a sweep, as one of several workers.
 
     Raises:
@@ -115,7 +119,7 @@ def main(argv: Sequence[str]) -> int:
     sweep, *overrides = argv
     try:
         with clean_up_on_signals():
-            run_cells(sweep, overrides)
+            run_cells(sweep, Overrides(overrides))
     except Exception as error:
         raise_if_stopped()
         print(f"lra: {explain(error)}", file=sys.stderr)

@@ -21,14 +21,15 @@ from rich.console import Console
 from rich.text import Text
 
 from lra.base.files import checked_name, replace_text
+from lra.base.overrides import Overrides
 from lra.base.paths import runs_dir
-from lra.base.printed_commands import command, key_of, typed_config_dirs
+from lra.base.printed_commands import command, typed_config_dirs
 from lra.base.processes import ERROR, Child, echo_line, python_module, stop
 from lra.base.signals import Stopped
 from lra.base.text import visible
 from lra.runs.files import BEST
-from lra.settings.overrides import check_overrides
-from lra.settings.several_values import one_by_one
+from lra.settings.check_overrides import check_overrides
+from lra.settings.override_values import one_by_one
 from lra.tables.attention_sweep import EXACT
 from lra.terminal.console import make_console
 from lra.types import UserError
@@ -72,30 +73,30 @@ class Examined:
 def main(arguments: Sequence[str]) -> Examined | None:
     """Run the steps, or plan them: then there is no page."""
     has_action = list(arguments[:1]) in (["plan"], ["run"])
-    typed = list(arguments[has_action:])
-    values = {**DEFAULTS, **{key_of(text): text.partition("=")[2] for text in typed}}
-    methods = [text for text in typed if key_of(text) in METHODS]
+    typed = Overrides(arguments[has_action:])
+    values = {**DEFAULTS, **{each.key: each.text for each in typed}}
+    methods = typed.only(*METHODS)
     if not methods:
         right = "lra examine attention=NAME"
         line = f"examine what? Type {right}, or mixer=NAME"
         raise UserError(line, kind="missing_value", key="attention", right=right)
-    others = [text for text in typed if key_of(text) not in OWN]
+    others = typed.without(*OWN)
     trained = [f"{key}={values[key]}" for key in ("task", "seed", "size")]
     check_overrides("train", [*_with_exact(methods), *others, *trained], sweep=True)
-    names = [_value(each) for text in methods for each in one_by_one(text)]
+    names = [each.text for text in methods for each in one_by_one(text)]
     group = checked_name(values.get("run_group", f"examine-{'-'.join(names)}"), "run_group=", example="run_group=mine")
     values["run_group"] = group
     steps, folder, console = make_steps(methods, others, values), runs_dir() / group, make_console()
     if list(arguments[:1]) == ["plan"]:
         plan(steps, console)
         return None
-    task, seed = (_value(one_by_one(f"{key}={values[key]}")[0]) for key in ("task", "seed"))
-    attentions = [_value(each) for each in one_by_one(_with_exact(methods)[0]) if _value(each) != EXACT]
+    task, seed = (one_by_one(f"{key}={values[key]}")[0].text for key in ("task", "seed"))
+    attentions = [each.text for each in one_by_one(_with_exact(methods)[0]) if each.text != EXACT]
     run_all(steps, [(folder / task / name, f"seed{seed}") for name in attentions], folder / PAGE, console)
     return Examined(folder / PAGE)
 
 
-def make_steps(methods: Sequence[str], others: Sequence[str], values: Mapping[str, str]) -> list[Step]:
+def make_steps(methods: Overrides, others: Overrides, values: Mapping[str, str]) -> list[Step]:
     """List the steps but the diagnosis, which needs a trained run.
 
     Args:
@@ -103,7 +104,7 @@ def make_steps(methods: Sequence[str], others: Sequence[str], values: Mapping[st
         others: what goes to all trainings, such as options of an attention.
         values: the values of the verb's own options, by key.
     """
-    of_method = [text for text in others if key_of(text).split(".")[0] in (*METHODS, "protocol")]
+    of_method = others.of_groups(*METHODS, "protocol")
     beside = [*_with_exact(methods), *others, *_overrides(values, "seed", "workers")]
     group = f"run_group={values['run_group']}"
     each = [one for text in methods for one in one_by_one(text)]
@@ -116,27 +117,23 @@ def make_steps(methods: Sequence[str], others: Sequence[str], values: Mapping[st
     steps.append(_trained("What can it do?", "table", words))
     for task in one_by_one(f"task={values['task']}"):
         words = [task, *_overrides(values, "size"), group, *beside]
-        steps.append(_trained(f"How does it do on {_value(task)}?", "compare", words))
+        steps.append(_trained(f"How does it do on {task.text}?", "compare", words))
     return steps
-
-
-def _value(override: str) -> str:
-    return override.partition("=")[2]
 
 
 def _overrides(values: Mapping[str, str], *keys: str) -> list[str]:
     return [f"{key}={values[key]}" for key in keys if key in values]
 
 
-def _with_exact(methods: Sequence[str]) -> list[str]:
+def _with_exact(methods: Overrides) -> list[str]:
     """Put exact attention first, as the baseline of comparisons."""
-    attentions = [_value(each) for text in methods if key_of(text) == "attention" for each in one_by_one(text)]
+    attentions = [each.text for text in methods.only("attention") for each in one_by_one(text)]
     names = [EXACT, *(name for name in attentions if name != EXACT)]
-    return [f"attention={','.join(names)}", *(text for text in methods if key_of(text) != "attention")]
+    return [f"attention={','.join(names)}", *methods.without("attention")]
 
 
 def _trained(title: str, verb: str, words: Sequence[str]) -> Step:
-    shown = [text for text in words if key_of(text) not in ("workers", "budget")]
+    shown = Overrides(words).without("workers", "budget")
     return Step(title, (verb, "show", *shown, "format=markdown"), (verb, "run", *words), (verb, "plan", *words))
 
 

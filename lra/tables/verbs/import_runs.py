@@ -18,6 +18,7 @@ from omegaconf import DictConfig
 from rich.console import Console
 
 from lra.base.files import checked_name
+from lra.base.overrides import Overrides
 from lra.base.printed_commands import command, quoted_for_hydra
 from lra.base.text import visible
 from lra.run import RUNNER, TRAINING, Run, RunLockedError
@@ -30,10 +31,10 @@ IMPORTED_FILES = (CONFIG, DATA, METRICS, CURVE, WANDB_ID, BEST)
 BEGUN = (BEST, LAST)  # where one of these is without a record, the run was begun on this machine
 
 
-def to_overrides(arguments: list[str]) -> list[str]:
+def to_overrides(arguments: Overrides) -> Overrides:
     """Turn a leading path into `from=PATH`."""
-    if arguments and "=" not in arguments[0] and not arguments[0].startswith("-"):
-        return [f"from={quoted_for_hydra(arguments[0])}", *arguments[1:]]
+    if arguments and not arguments[0].has_value and not arguments[0].startswith("-"):
+        return Overrides([f"from={quoted_for_hydra(arguments[0])}", *arguments[1:]])
     return arguments
 
 

@@ -9,7 +9,6 @@ one record a line. The project's documents quote no other results. A record that
 again. Records of runs with uncommitted changes (commit …-dirty) need dirty=true.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,6 +16,7 @@ from omegaconf import DictConfig, OmegaConf
 from rich.console import Console
 
 from lra.base.files import checked_name
+from lra.base.overrides import Overrides
 from lra.base.printed_commands import command, override, typed_command
 from lra.base.text import visible
 from lra.run import Run
@@ -28,10 +28,10 @@ from lra.terminal.console import check_writable
 from lra.types import UserError
 
 
-def to_overrides(arguments: Sequence[str]) -> list[str]:
+def to_overrides(typed: Overrides) -> Overrides:
     """Find the run group, wherever it lies; the file that is written stays in the user's own folder of runs."""
-    target = [] if typed_text("to", arguments) else [override("to", folder_of_runs(arguments) / PUBLISHED_FOLDER)]
-    return [*with_group_found(arguments), *target]
+    target = [] if typed_text("to", typed) else [override("to", folder_of_runs(typed) / PUBLISHED_FOLDER)]
+    return Overrides([*with_group_found(typed), *target])
 
 
 @dataclass(frozen=True, kw_only=True)

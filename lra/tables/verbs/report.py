@@ -12,7 +12,6 @@ and their settings and provenance; and examples of each task. Each table can be 
 no network, has a light and a dark style, also for phones, and prints in landscape format.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,6 +19,7 @@ from omegaconf import DictConfig
 from rich.console import Console
 
 from lra.base.option_types import check_choice
+from lra.base.overrides import Overrides
 from lra.base.printed_commands import override, shell_word
 from lra.base.text import size_text, visible
 from lra.runs.collection import Collection, collect
@@ -33,9 +33,9 @@ from lra.terminal.console import check_out, check_writable, make_console, out_pa
 from lra.types import UserError
 
 
-def to_overrides(arguments: Sequence[str]) -> list[str]:
+def to_overrides(typed: Overrides) -> Overrides:
     """Find the run group, wherever it lies."""
-    return with_group_found(arguments)
+    return with_group_found(typed)
 
 
 @dataclass(frozen=True)

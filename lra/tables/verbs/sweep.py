@@ -25,6 +25,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
+from lra.base.overrides import Overrides
 from lra.runs.schema import Record
 from lra.tables.attention_sweep import SWEEPS, SweptNumber, sweep_points, sweep_table
 from lra.tables.figures.attention_sweep import plot_sweep, swept_numbers
@@ -47,9 +48,9 @@ def main(arguments: Sequence[str]) -> Tables | Plan:
         which = ", or: ".join(f"lra sweep {name}" for name in SUBCOMMANDS)
         raise UserError(f"{problem}; type: {which}. Anything else: lra train -m key=value,value")
     swept = SWEEPS[arguments[0]]
-    mixer = next((argument for argument in arguments if argument.startswith(("mixer=", "mixer."))), None)
+    mixer = Overrides(arguments).of_groups("mixer")
     if mixer:
-        line = f"{mixer} has no {swept.name}; leave it out, or vary its own options: lra train -m mixer=s4d seed=0,1"
+        line = f"{mixer[0]} has no {swept.name}; leave it out, or vary its own options: lra train -m mixer=s4d seed=0,1"
         raise UserError(line)
     run_set = read_run_set("sweep", arguments[1:], swept=swept.name, second_sweep=BESIDE[swept.name])
     return plan_run_or_show(run_set, partial(make_tables, swept))

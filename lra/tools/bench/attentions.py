@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lra.base.files import replace_text
+from lra.base.overrides import Overrides
 from lra.base.signals import Stopped
 from lra.base.text import visible
 from lra.runs.versions import git_commit, versions
@@ -93,7 +94,7 @@ def bench_attention(overrides: list[str]) -> ShownBench:
     return shown_bench(record, path, cfg)
 
 
-def measure(cfg: DictConfig, of_methods: list[str]) -> ShownBench:
+def measure(cfg: DictConfig, of_methods: Overrides) -> ShownBench:
     """Measure the methods that these overrides choose at the lengths that their record lacks."""
     import torch
 

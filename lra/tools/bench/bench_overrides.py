@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING
 from omegaconf import DictConfig
 
 from lra.base.option_types import check_choice
+from lra.base.overrides import Override, Overrides
 from lra.from_config import build_method
 from lra.settings.check import check_config
+from lra.settings.check_overrides import check_overrides
 from lra.settings.compose import load_config
 from lra.settings.declared import group_options
 from lra.settings.method import ATTENTION, method_name, mixer_settings, mixes_by_attention
-from lra.settings.overrides import check_overrides
 from lra.settings.several_values import combined, mixers_beside_attentions, options_in, spell_out_all, varied_and_fixed
 from lra.settings.unknown_option import Typed, unknown_flag, unknown_option
 from lra.terminal.console import check_out
@@ -32,17 +33,13 @@ BENCH_FORMATS = ("terminal", "markdown", "csv")
 OF_TABLE_1 = ("attention=nystrom", "attention.num_landmarks=32")  # of the paper, in addition to the default settings
 
 
-def parse_overrides(overrides: Sequence[str]) -> tuple[DictConfig, list[str]]:
+def parse_overrides(typed: Sequence[str]) -> tuple[DictConfig, Overrides]:
     """Split the overrides into the bench's options and those that choose methods.
 
     Raises:
         UserError: for the first wrong override.
     """
-
-    def group(override: str) -> str:
-        return override.split("=")[0].split(".")[0]
-
-    defaults = load_config(BENCH_CONFIG)
+    defaults, overrides = load_config(BENCH_CONFIG), Overrides(typed)
     flag = next((index for index, each in enumerate(overrides) if each.startswith("-")), None)
     if flag is not None:
         problem = f"{overrides[flag]} is no flag of lra bench attention"
@@ -50,14 +47,14 @@ def parse_overrides(overrides: Sequence[str]) -> tuple[DictConfig, list[str]]:
     malformed = next((each for each in overrides if "=" not in each or each.startswith(("+", "~"))), None)
     if malformed:
         raise UserError(f"{malformed!r} is not key=value, as in: lra bench attention n=512,1024")
-    of_methods = [override for override in overrides if group(override) in METHOD_GROUPS]
-    of_bench = [_as_list(override) for override in overrides if override not in of_methods]
-    unknown = next((override for override in of_bench if group(override) not in defaults), None)
+    of_methods = overrides.of_groups(*METHOD_GROUPS)
+    of_bench = Overrides(_as_list(each) for each in overrides if each not in of_methods)
+    unknown = next((each for each in of_bench if each.group not in defaults), None)
     if unknown:
-        key, _, value = unknown.partition("=")
         options = group_options(defaults, "", verb=BENCH_CONFIG)
         advice = f"also {', '.join(METHOD_GROUPS)} and their options; a training step of a task: lra bench step"
-        raise unknown_option(key, defaults, options, Typed(verb=BENCH_CONFIG, value=value), advice=advice)
+        of_verb = Typed(verb=BENCH_CONFIG, value=unknown.text)
+        raise unknown_option(unknown.key, defaults, options, of_verb, advice=advice)
     cfg = load_config(BENCH_CONFIG, check_overrides(BENCH_CONFIG, of_bench, sweep=False))
     check_config(cfg, BENCH_CONFIG)
     lengths = list(cfg.n)
@@ -70,7 +67,7 @@ def parse_overrides(overrides: Sequence[str]) -> tuple[DictConfig, list[str]]:
         raise UserError("packed=true is for device=cpu, as in the encoder; type packed=auto")
     check_out(cfg.out, "bench.md")
     check_figure(cfg.figure)
-    without_effect = [*of_methods, *(override for override in of_bench if group(override) not in READ_BY_SHOW)]
+    without_effect = [*of_methods, *(each for each in of_bench if each.group not in READ_BY_SHOW)]
     if cfg.show is not None and without_effect:
         raise UserError(
             f"{without_effect[0]} has no effect beside show=; type:"
@@ -79,13 +76,12 @@ def parse_overrides(overrides: Sequence[str]) -> tuple[DictConfig, list[str]]:
     return cfg, of_methods
 
 
-def _as_list(override: str) -> str:
+def _as_list(typed: Override) -> str:
     """Read `n=512,1024` as a list."""
-    key, _, value = override.partition("=")
-    return f"n=[{value}]" if key == "n" and not value.startswith("[") else override
+    return f"n=[{typed.text}]" if typed.key == "n" and not typed.text.startswith("[") else typed
 
 
-def methods_to_measure(overrides: Sequence[str], *, packed: bool, peers: Sequence[Peer] = ()) -> list[BenchMethod]:
+def methods_to_measure(overrides: Overrides, *, packed: bool, peers: Sequence[Peer] = ()) -> list[BenchMethod]:
     """Build the methods: exact attention by both kernels, then those that were typed; by default all that there are.
 
     To all of them belongs what the paper's Table 1 has with other settings than the defaults.
@@ -95,18 +91,17 @@ def methods_to_measure(overrides: Sequence[str], *, packed: bool, peers: Sequenc
     """
     from lra.tools.bench.methods import attention_method, mixer_method
 
-    chosen = [override for override in overrides if not override.startswith("protocol=")] or ["attention=all"]
-    protocol = [override for override in overrides if override.startswith("protocol=")]
+    chosen, protocol = overrides.without("protocol") or ["attention=all"], overrides.only("protocol")
     _, *typed = check_overrides("train", ["sweep=compare", *spell_out_all("compare", chosen), *protocol], sweep=True)
-    by_attention = any(override.startswith(("attention=", "attention.")) for override in typed)
+    by_attention = bool(Overrides(typed).of_groups(ATTENTION))
     cfgs: dict[str, DictConfig] = {}  # by the method's name
     for kernel in ("fused", "math"):
         exact = ("attention=full", f"attention.kernel={kernel}", "attention.attention_dropout=0.0")
         cfgs[f"full {kernel}"] = load_config("train", [*exact, *protocol])
     known = [mixer_settings(cfg) for cfg in cfgs.values()]
-    typed = ["seed=0", *([] if by_attention else ["attention=full"]), *typed]
-    varied, fixed = varied_and_fixed("compare", typed)
-    for combination in combined(mixers_beside_attentions(varied, typed), fixed):
+    all_typed = ["seed=0", *([] if by_attention else ["attention=full"]), *typed]
+    varied, fixed = varied_and_fixed("compare", all_typed)
+    for combination in combined(mixers_beside_attentions(varied, all_typed), fixed):
         cfg = load_config("train", combination)
         settings = mixer_settings(cfg)
         # without dropout there is no other exact attention, so the two references stand for it

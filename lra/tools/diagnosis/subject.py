@@ -1,7 +1,6 @@
 """The model that `lra diagnose` is about, a trained run's or a fresh one: its variants, dev examples, overrides."""
 
-import re
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,6 +10,7 @@ from omegaconf import DictConfig, OmegaConf
 from rich.console import Console
 from torch import nn
 
+from lra.base.overrides import Overrides
 from lra.base.paths import conf_dir
 from lra.data.store_data import StoreData
 from lra.from_config import build_data, build_method, build_model, build_trained_model
@@ -102,16 +102,15 @@ def dev_batches(data: StoreData, examples: int, *, batch_size: int) -> list[Batc
     return [collate(sample[start : start + batch_size]) for start in range(0, len(sample), batch_size)]
 
 
-def check_effect(overrides: Sequence[str], *, of_a_run: bool) -> None:
+def check_effect(overrides: Iterable[str], *, of_a_run: bool) -> None:
     """Refuse overrides that would have no effect on a run, which has its own model and data, or else on a fresh model.
 
     Raises:
         UserError: for the first such override.
     """
-    for override in overrides:
-        plain = override.lstrip("+~")
-        key = re.split(r"[.=]", plain)[0]
-        if plain.split("=")[0] in READ_OF_TRAINER or plain in READ_OF_TRAINER:
+    for override in Overrides(overrides):
+        key = override.group
+        if override.key in READ_OF_TRAINER or override.lstrip("+~") in READ_OF_TRAINER:
             continue
         if of_a_run and key not in READ_WITH_RUN:
             why = " beside run=, which has its own model and data; leave one of the two out"
@@ -123,4 +122,4 @@ def check_effect(overrides: Sequence[str], *, of_a_run: bool) -> None:
             why = " on a fresh model, which is not trained; leave it out, or name a trained run: run=a1b9200f"
         else:
             continue
-        raise UserError(f"{override} has no effect{why}", kind="no_effect", key=plain)
+        raise UserError(f"{override} has no effect{why}", kind="no_effect", key=override.key)

@@ -47,6 +47,7 @@ from collections.abc import Sequence
 
 from omegaconf import DictConfig
 
+from lra.base.overrides import Overrides
 from lra.terminal.result import Result
 from lra.types import UserError
 
@@ -65,16 +66,16 @@ def main(arguments: Sequence[str]) -> Result:
     return bench_attention(list(arguments[1:]))
 
 
-def to_overrides(arguments: list[str]) -> list[str]:
+def to_overrides(arguments: Overrides) -> Overrides:
     """Turn the leading argument into `what=WORD`.
 
     Raises:
         UserError: when that argument is missing or unknown.
     """
     if not arguments or arguments[0] not in SUBCOMMANDS:
-        problem = f"{arguments[0]!r} cannot be measured" if arguments and "=" not in arguments[0] else "bench what?"
+        problem = f"{arguments[0]!r} cannot be measured" if arguments and not arguments[0].has_value else "bench what?"
         raise UserError(f"{problem}; type: lra bench step task=listops attention=nystrom, or: lra bench attention")
-    return [f"what={arguments[0]}", *arguments[1:]]
+    return Overrides([f"what={arguments[0]}", *arguments[1:]])
 
 
 def run(cfg: DictConfig) -> Result:

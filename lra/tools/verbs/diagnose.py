@@ -28,6 +28,7 @@ from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig
 from rich.console import Console
 
+from lra.base.overrides import Overrides
 from lra.base.text import size_text, visible
 from lra.data.store import verify_store
 from lra.from_config.machine_and_loggers import check_loggers, wandb_run
@@ -91,7 +92,7 @@ class Diagnosed:
 
 def run(cfg: DictConfig) -> Diagnosed:
     """Diagnose a run or a fresh model."""
-    overrides = HydraConfig.get().overrides.task
+    overrides = Overrides(HydraConfig.get().overrides.task)
     check_effect(overrides, of_a_run=cfg.run is not None)
     if cfg.examples < 1:
         raise UserError(f"examples={cfg.examples}, but accuracies need some; type for example examples=1000")
@@ -100,7 +101,7 @@ def run(cfg: DictConfig) -> Diagnosed:
         check_writable(figures, cfg.figures, "figures")
     prepare_machine(Machine(accelerator="cpu", threads=cfg.trainer.threads))  # not those that trained a run
     console = make_console()
-    seed = cfg.seed if any(override.startswith("seed=") for override in overrides) else None
+    seed = cfg.seed if overrides.only("seed") else None
     subject = diagnosed_model(cfg, console, seed=seed)
     if logs_to_wandb(cfg):  # now, not after minutes
         wandb_arguments(cfg, **wandb_names(subject.cfg), config={})

@@ -22,10 +22,10 @@ from omegaconf import DictConfig
 from rich.console import Console
 from rich.text import Text
 
+from lra.base.overrides import Overrides
 from lra.base.paths import conf_dirs, conf_names, source_dirs
 from lra.base.printed_commands import (
     command,
-    key_of,
     override,
     shell_command,
     typed_command,
@@ -38,9 +38,10 @@ from lra.data.manifest import MANIFEST, read_manifest
 from lra.data.prepare_again import STORES, size_of_store
 from lra.from_config.store import data_found, how_to_get_data
 from lra.settings.check import check_config
+from lra.settings.check_overrides import check_overrides
 from lra.settings.compose import default_choice, load_config
-from lra.settings.override_values import read_override, values_of
-from lra.settings.overrides import check_overrides
+from lra.settings.override_values import values_of
+from lra.settings.read_override import read_override
 from lra.settings.unknown_option import nearest
 from lra.settings.wandb_mode import wandb_mode
 from lra.training.wandb_server import server_problem
@@ -81,12 +82,12 @@ class Facts:
 def main_reads(arguments: Sequence[str]) -> bool:
     """Tell whether these arguments ask for the data of some tasks."""
     has_flags = any(argument.startswith("-") for argument in arguments)
-    return not has_flags and any(key_of(argument) in OF_DATA for argument in arguments)
+    return not has_flags and bool(Overrides(arguments).only(*OF_DATA))
 
 
 def main(arguments: Sequence[str]) -> Facts:
     """Collect the facts on the data of the tasks that were typed, or of all at the size that was typed."""
-    others = [argument for argument in arguments if key_of(argument) not in OF_DATA]
+    others = Overrides(arguments).without(*OF_DATA)
     cfg = load_config("doctor", check_overrides("doctor", others, sweep=False))
     check_config(cfg, "doctor")
     (size, *more), tasks = _chosen("size", arguments) or [default_choice("size")], _chosen("task", arguments)
@@ -100,7 +101,7 @@ def main(arguments: Sequence[str]) -> Facts:
 
 def _chosen(group: str, arguments: Sequence[str]) -> list[str]:
     """Read the choices of a config group among typed arguments; none if it was not typed."""
-    parsed = [read_override(argument) for argument in arguments if key_of(argument) == group]
+    parsed = [read_override(argument) for argument in Overrides(arguments).only(group)]
     chosen = [str(value) for each in parsed for value in values_of(each)]
     known = conf_names(group)
     wrong = next((name for name in chosen if name not in known), None)

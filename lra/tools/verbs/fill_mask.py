@@ -11,7 +11,6 @@ tokenizer needs transformers: pip install -e '.[hf]'.
 from __future__ import annotations
 
 import json
-import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,6 +18,7 @@ from typing import TYPE_CHECKING
 from omegaconf import DictConfig, OmegaConf
 
 from lra.base.option_types import check_choice
+from lra.base.overrides import Override, Overrides
 from lra.base.printed_commands import quoted_for_hydra
 from lra.terminal.fit_table import print_text_table
 from lra.terminal.text_table import TextTable
@@ -33,15 +33,16 @@ MASK = "[MASK]"  # in the user's text, whatever the tokenizer's own is
 EXAMPLE = f'text="Paris is the {MASK} of France."'
 
 
-def to_overrides(arguments: list[str]) -> list[str]:
+def to_overrides(arguments: Overrides) -> Overrides:
     """Put the text in quotes, so that Hydra does not read `[MASK]` as a list; `model=` is a config group of Hydra's."""
-    renamed = [re.sub(r"^model=", "checkpoint=", argument) for argument in arguments]
-    return [_quoted(argument) if argument.startswith("text=") else argument for argument in renamed]
+    return Overrides(map(_for_hydra, arguments))
 
 
-def _quoted(argument: str) -> str:
-    text = argument.removeprefix("text=")
-    if len(text) > 1 and text[0] == text[-1] and text[0] in "'\"":
+def _for_hydra(argument: Override) -> str:
+    if argument.signed_key == "model" and argument.has_value:
+        return f"checkpoint={argument.text}"
+    text = argument.text
+    if argument.signed_key != "text" or (len(text) > 1 and text[0] == text[-1] and text[0] in "'\""):
         return argument
     return f"text={quoted_for_hydra(text)}"
 
@@ -71,7 +72,7 @@ def run(cfg: DictConfig) -> Filled:
 
     for key, example in (("checkpoint", "model=nystromformer-512"), ("text", EXAMPLE)):
         if OmegaConf.select(cfg, key) is None:
-            typed = example.partition("=")[0]
+            typed = Override(example).key
             line = f"{typed}= is missing; type for example {example}"
             raise UserError(line, kind="missing_option", key=typed, right=example)
     check_choice("format", cfg.format, ("terminal", "json"))

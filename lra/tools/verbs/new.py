@@ -32,6 +32,7 @@ import yaml
 import lra
 from data_prep.tokens.new_task import OPTIONS, task_yaml
 from lra.base.files import checked_name, making_folder
+from lra.base.overrides import Overrides
 from lra.base.paths import conf_names
 from lra.base.printed_commands import command, override, shell_command, typed_command
 from lra.types import UserError
@@ -132,12 +133,12 @@ def example_package() -> Path:
 
 def _read(arguments: Sequence[str]) -> tuple[str, str, dict[str, str]]:
     """Read what is made, its name, and the options."""
-    plain = [argument for argument in arguments if "=" not in argument]
-    pairs = [argument.partition("=") for argument in arguments if "=" in argument]
-    options = {key: value for key, _, value in pairs}
+    plain = [each for each in Overrides(arguments) if not each.has_value]
+    pairs = [each for each in Overrides(arguments) if each.has_value]
+    options = {each.signed_key: each.text for each in pairs}
     what = plain[0] if plain else None
     known = ("to", "source", *OPTIONS) if what == "task" else ("to",)
-    unknown = next((key for key, _, value in pairs if key not in known or not value), None)
+    unknown = next((each for each in pairs if each.signed_key not in known or not each.text), None)
     if len(plain) != 2 or what not in SUBCOMMANDS or unknown or len(options) < len(pairs):
         typed = command("new", *arguments)
         of_task = f"; the options of a task are {', '.join(known)}" if what == "task" else ""

@@ -3,6 +3,7 @@
 import sys
 from pathlib import Path
 
+from lra.base.overrides import Overrides
 from lra.run import Run
 from lra.tables.grid import runner
 from lra.tables.grid.cell import Cell
@@ -45,4 +46,4 @@ class NamedCell(Cell):
 
 
 def make_cells(place, names, seconds="0"):
-    return [NamedCell(overrides=(str(place / name), seconds)) for name in names]
+    return [NamedCell(overrides=Overrides([str(place / name), seconds])) for name in names]

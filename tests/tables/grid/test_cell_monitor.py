@@ -7,6 +7,7 @@ import time
 import pytest
 from rich.console import Console
 
+from lra.base.overrides import Overrides
 from lra.run import RUNNER, Run
 from lra.runs.files import OUTPUT
 from lra.tables.grid import cell_monitor, runner
@@ -77,7 +78,7 @@ def test_a_cell_that_another_process_has_run_has_its_line_too(tmp_path):
 
 
 def test_a_trial_has_its_accuracy_on_dev_examples(tmp_path):
-    (cell,) = (NamedCell(overrides=(str(tmp_path / "a"), "0"), trial=0),)
+    (cell,) = (NamedCell(overrides=Overrides([str(tmp_path / "a"), "0"]), trial=0),)
     finish(cell)
     assert cell_monitor._result(cell).startswith("dev ")
 

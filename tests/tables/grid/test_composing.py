@@ -2,6 +2,7 @@
 
 import pytest
 
+from lra.base.overrides import Overrides
 from lra.cli import main
 from lra.settings import compose as composing
 from lra.tables.grid.cell import Cell, make_cells
@@ -37,7 +38,7 @@ def test_the_names_of_cells_are_known_from_their_words(composed):
     ],
 )
 def test_where_words_are_not_plain_the_configuration_says_what_was_chosen(words, key, name):
-    cell = Cell(overrides=words)
+    cell = Cell(overrides=Overrides(words))
     assert cell.choice(key) == name == str(cell.cfg.seed if key == "seed" else cell.cfg[key].name)
 
 

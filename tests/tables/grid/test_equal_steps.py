@@ -1,5 +1,6 @@
 """Beside each pretrained cell of a comparison stands one from scratch, once, with the steps of both stages."""
 
+from lra.base.overrides import Overrides
 from lra.settings.pretrain import is_pretrained
 from lra.tables.grid.equal_steps import FROM_SCRATCH, cells_of
 from lra.tables.grid.run_set import read_run_set
@@ -15,7 +16,7 @@ def described(cells):
 
 
 def test_a_cell_from_scratch_comes_before_each_pretrained_one():
-    cells = cells_of("compare", [*WORDS, "pretrain=masked", FROM_SCRATCH])
+    cells = cells_of("compare", Overrides([*WORDS, "pretrain=masked", FROM_SCRATCH]))
     expected = [
         (method, seed, pretrained, 4 if pretrained else 10)
         for seed in "01"
@@ -27,14 +28,13 @@ def test_a_cell_from_scratch_comes_before_each_pretrained_one():
 
 
 def test_without_the_word_or_a_pretrained_cell_nothing_is_added():
-    assert len(cells_of("compare", [*WORDS, "pretrain=masked"])) == 4
-    assert len(cells_of("compare", [*WORDS[:4], FROM_SCRATCH])) == len(cells_of("compare", WORDS[:4]))
+    assert len(cells_of("compare", Overrides([*WORDS, "pretrain=masked"]))) == 4
+    assert cells_of("compare", Overrides([*WORDS[:4], FROM_SCRATCH])) == cells_of("compare", Overrides(WORDS[:4]))
 
 
 def test_rows_that_are_typed_beside_stay_and_none_is_there_twice():
-    shown = described(
-        cells_of("compare", [*WORDS[:2], "attention=full", *WORDS[3:5], "seed=0", "pretrain=none,masked", FROM_SCRATCH])
-    )
+    words = [*WORDS[:2], "attention=full", *WORDS[3:5], "seed=0", "pretrain=none,masked", FROM_SCRATCH]
+    shown = described(cells_of("compare", Overrides(words)))
     assert shown == [("full", "0", False, 4), ("full", "0", False, 10), ("full", "0", True, 4)]
 
 

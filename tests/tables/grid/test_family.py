@@ -2,8 +2,8 @@
 
 import pytest
 
+from lra.settings.check_overrides import check_overrides
 from lra.settings.compose import load_config
-from lra.settings.overrides import check_overrides
 from lra.tables.grid.run_set import read_run_set
 
 

@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from lra.base.overrides import Overrides
 from lra.cli import main
 from lra.runs.record import validated
 from lra.settings.compose import load_config
@@ -36,7 +37,9 @@ def search(words=WORDS, budget=3, dev=DEV):
 
 
 def tuned(*words, budget=3):
-    return make_tuned_cells("paper_table", [*WORDS, *words, "recipe=tuned", "search=tune", f"budget={budget}"])
+    return make_tuned_cells(
+        "paper_table", Overrides([*WORDS, *words, "recipe=tuned", "search=tune", f"budget={budget}"])
+    )
 
 
 def test_each_method_has_its_best_point_with_every_seed_and_says_of_which_search():

@@ -3,10 +3,12 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from hydra.core.override_parser.types import Override, OverrideType
+from hydra.core.override_parser.types import Override as Parsed
+from hydra.core.override_parser.types import OverrideType
 from omegaconf import DictConfig, OmegaConf
 
 from lra.base.option_types import WrongValueError, allows
+from lra.base.overrides import Override, Overrides
 from lra.base.paths import NO_OPTION_KEYS, conf_choices
 from lra.base.printed_commands import override, shell_word, typed_command
 from lra.runs.schema import TARGET
@@ -17,7 +19,8 @@ from lra.settings.environment_values import is_from_environment, with_environmen
 from lra.settings.method import ATTENTION
 from lra.settings.option_groups import EXAMPLES, GROUPS
 from lra.settings.other_words import called_so, last_part
-from lra.settings.override_values import as_text, group_of_options, read_override, split_by_value, values_of, with_value
+from lra.settings.override_values import as_text, one_by_one, parse, values_of, with_value
+from lra.settings.read_override import group_of_options, read_override
 from lra.settings.unknown_option import Typed, fits, nearest, not_installed, unknown_option
 from lra.settings.unused_options import refuse_unused
 from lra.types import UserError
@@ -41,8 +44,8 @@ class Run(NamedTuple):
 
 
 def check_overrides(
-    verb: str, overrides: list[str], *, sweep: bool, classes: bool = True, own: Sequence[str] = ()
-) -> list[str]:
+    verb: str, overrides: Sequence[str], *, sweep: bool, classes: bool = True, own: Sequence[str] = ()
+) -> Overrides:
     """Refuse unknown groups, choices and keys, and values of the wrong type, before anything runs.
 
     Args:
@@ -82,10 +85,9 @@ def check_overrides(
     added = [each for each in settings if not any(each.key_or_group in run.keys for run in runs)]
     first = [each for each in settings if each in added or each.key_or_group in runs[0].keys]
     # With the changed options; only where one is added, because a wrong value may not be composed.
-    whole = (
-        load_config(verb, [text for each in (*groups, *first) for text in split_by_value(each)[:1]]) if added else None
-    )
-    to_check: list[tuple[Override, object, object, object]] = []
+    firsts = [text for each in (*groups, *first) for text in one_by_one(str(each.input_line))[:1]]
+    whole = load_config(verb, firsts) if added else None
+    to_check: list[tuple[Parsed, object, object, object]] = []
     for each in (each for each in settings if not each.is_delete()):
         key = each.key_or_group
         if whole is not None and each in added:
@@ -108,27 +110,25 @@ def check_overrides(
     if classes and not any(each.input_line == ONE_OF_SEVERAL for each in typed):
         refuse_unused(verb, [each for each in settings if each in typed], groups, settings, runs[0].cfg)
     flags = [flag for flag in overrides if flag.startswith("-")]
-    return [*flags, *(rewritten[each.input_line] for each in typed)]
+    return Overrides([*flags, *(rewritten[each.input_line] for each in typed)])
 
 
-def _several_values(several: Override, verb: str) -> UserError:
+def _several_values(several: Parsed, verb: str) -> UserError:
     """The error for several values of one run: they may be meant as several runs, or as one text with commas."""
     right = typed_command(verb, str(several.input_line), flags=["-m"])
     line = f"{several.input_line} names several values; to run each type: {right}"
     kind = GROUPS.get(several.key_or_group.rpartition(".")[0], {}).get(last_part(several.key_or_group))
     if kind in TEXTS:
-        _, _, text = str(several.input_line).partition("=")
-        as_one = override(several.get_key_element(), text)
+        as_one = override(several.get_key_element(), Override(several.input_line).text)
         line += f", or if it is one text: {typed_command(verb, as_one)}"
     return UserError(line, kind="several_values", key=several.key_or_group, right=right)
 
 
-def _wrong_value(typed: Override, value: object, kind: object, default: object, cfg: DictConfig) -> UserError:
+def _wrong_value(typed: Parsed, value: object, kind: object, default: object, cfg: DictConfig) -> UserError:
     """The error for a value of a wrong type, with an option that others call so and that may have this value."""
     key = typed.key_or_group
     if kind in TEXTS and isinstance(value, list | dict):
-        _, _, text = str(typed.input_line).partition("=")
-        right = override(typed.get_key_element(), text)
+        right = override(typed.get_key_element(), Override(typed.input_line).text)
         line = f"{typed.input_line} is no text, which in quotes it would be: type {shell_word(right)}"
         return UserError(line, kind="wrong_value", key=key, value=value, right=right)
     error = WrongValueError(key, value, kind, default=default, typed=with_value(typed, value))
@@ -139,7 +139,7 @@ def _wrong_value(typed: Override, value: object, kind: object, default: object, 
     return UserError(f"{error}; did you mean {shell_word(right)}?", kind=error.kind, key=key, value=value, right=right)
 
 
-def _is_left_out(verb: str, typed: Override) -> bool:
+def _is_left_out(verb: str, typed: Parsed) -> bool:
     """Tell whether an override says that a config group is null, and without the override it is."""
     if values_of(typed) != [None] or typed.type is not OverrideType.CHANGE:
         return False
@@ -147,16 +147,16 @@ def _is_left_out(verb: str, typed: Override) -> bool:
     return typed.key_or_group in chosen and chosen[typed.key_or_group] in (None, "null")
 
 
-def _check_groups(verb: str, groups: Sequence[Override], own: Sequence[str]) -> None:
+def _check_groups(verb: str, groups: Sequence[Parsed], own: Sequence[str]) -> None:
     """Refuse the choice of a config group that the verb has not, before Hydra says so in its own words."""
     for each in groups:
         key = each.key_or_group
         if key not in groups_in(verb) and key not in names_in(verb) and each.type is OverrideType.CHANGE:
-            cfg, value = load_config(verb), str(each.input_line).partition("=")[2]
+            cfg, value = load_config(verb), Override(each.input_line).text
             raise unknown_option(key, cfg, group_options(cfg, "", verb=verb), Typed(verb=verb, value=value, own=own))
 
 
-def _check_choices(groups: list[Override], names: Mapping[str, list[str]]) -> None:
+def _check_choices(groups: list[Parsed], names: Mapping[str, list[str]]) -> None:
     for each in groups:
         known = names[each.key_or_group]
         for value in values_of(each):
@@ -170,17 +170,17 @@ def _check_choices(groups: list[Override], names: Mapping[str, list[str]]) -> No
                     raise UserError(line, kind="unknown_choice", key=each.key_or_group, value=name, right=known)
 
 
-def _varied(typed: list[Override]) -> list[Override]:
+def _varied(typed: list[Parsed]) -> list[Parsed]:
     """What the file of `sweep=NAME` varies beside what was typed; nothing in one of its cells."""
     sweeps = [values_of(each)[-1] for each in typed if each.key_or_group == "sweep" and not each.is_delete()]
     if not sweeps or any(each.input_line == ONE_OF_SEVERAL for each in typed):
         return []
     keys = {each.key_or_group for each in typed}
     params = sweep_params(str(sweeps[-1]))
-    return [read_override(f"{key}={values}") for key, values in params.items() if key not in keys]
+    return [parse(f"{key}={values}") for key, values in params.items() if key not in keys]
 
 
-def _runs(verb: str, groups: list[Override], settings: list[Override], own: Sequence[str]) -> list[Run]:
+def _runs(verb: str, groups: list[Parsed], settings: list[Parsed], own: Sequence[str]) -> list[Run]:
     """Compose the first run, then those with another choice of a swept group whose options are changed.
 
     `own` are the options of a verb over many runs; `lra train -m` has none.
@@ -188,14 +188,14 @@ def _runs(verb: str, groups: list[Override], settings: list[Override], own: Sequ
     Raises:
         UserError: for an option that some choices have and others lack.
     """
-    axes = {each.key_or_group: split_by_value(each) for each in groups}
+    axes = {each.key_or_group: one_by_one(str(each.input_line)) for each in groups}
     runs = [_composed(verb, [alternatives[0] for alternatives in axes.values()])]
     for group in (group for group, alternatives in axes.items() if len(alternatives) > 1):
         changed = [each for each in settings if each.key_or_group.startswith(f"{group}.") and each.type in CHANGES]
         if not changed:
             continue
         beside = [alternatives[0] for name, alternatives in axes.items() if name != group]
-        choices = {choice: _composed(verb, [*beside, choice]) for choice in axes[group]}
+        choices: dict[str, Run] = {choice: _composed(verb, [*beside, choice]) for choice in axes[group]}
         runs += choices.values()
         for choice in (ANY_ATTENTION, NOT_PRETRAINED) if own else (ANY_ATTENTION,):
             choices.pop(choice, None)
@@ -215,7 +215,7 @@ def _composed(verb: str, overrides: list[str]) -> Run:
 
 
 def _check_key(
-    typed: Override, runs: Sequence[Run], names: Mapping[str, list[str]], verb: str, own: Sequence[str]
+    typed: Parsed, runs: Sequence[Run], names: Mapping[str, list[str]], verb: str, own: Sequence[str]
 ) -> None:
     """Refuse an option that is not there, the addition of one that is, and what would have no effect."""
     cfg, text, key = runs[0].cfg, str(typed.input_line), typed.key_or_group
@@ -224,7 +224,7 @@ def _check_key(
     if not any(key in run.keys for run in runs):
         if not typed.is_add() and not typed.is_force_add():
             options = group_options(cfg, group, classes=False, verb=verb)
-            value = text.partition("=")[2] or None
+            value = Override(text).text or None
             raise unknown_option(key, cfg, options, Typed(verb=verb, value=value, own=own))
     elif typed.is_delete():
         if not _is_removable(key, runs):
@@ -283,7 +283,7 @@ def _kind(key: str, runs: Sequence[Run], whole: DictConfig | None, *, classes: b
     return kind | None if default is None else kind, default
 
 
-def check_mixer(overrides: list[str]) -> None:
+def check_mixer(overrides: Overrides) -> None:
     """Refuse `attention` options beside a mixer that is not self-attention, and the other way round: without effect.
 
     Verbs over many runs do not call this: they may compare an attention with another mixer.
@@ -291,15 +291,13 @@ def check_mixer(overrides: list[str]) -> None:
     Raises:
         UserError: when both are typed.
     """
-    typed = [read_override(text) for text in overrides if "=" in text and not text.startswith("-")]
-    mixers = [str(value) for each in typed if each.key_or_group == "mixer" for value in values_of(each)]
+    mixers = [str(value) for each in overrides.only("mixer") for value in values_of(parse(each))]
     silent = {"mixer": ATTENTION in mixers, ATTENTION: bool({*mixers} - {ATTENTION})}
-    for each in typed:
-        group, _, option = each.key_or_group.partition(".")
-        if silent.get(group) and (option or group == ATTENTION):
+    for each in overrides:
+        if silent.get(each.group) and each.has_value and each.key != "mixer":
             raise UserError(
-                f"{each.input_line} has no effect beside mixer={','.join(mixers)}; leave one of the two out, or to"
+                f"{each} has no effect beside mixer={','.join(mixers)}; leave one of the two out, or to"
                 " compare both type: lra compare run attention=nystrom mixer=s4d",
                 kind="no_effect",
-                key=each.key_or_group,
+                key=each.key,
             )
