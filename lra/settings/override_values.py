@@ -38,7 +38,7 @@ def with_value(parsed: Parsed, value: object) -> str:
 
 
 def one_by_one(text: str) -> Overrides:
-    """Write an override with each of its values, as they were typed: `seed=0,1` as `seed=0` and `seed=1`.
+    """Write an override with each of its values, as Hydra writes it: `seed=0,1` as `seed=0` and `seed=1`.
 
     An interval has its two ends, and factors of a value have none, see `values_of`.
     """
