@@ -6,9 +6,6 @@ import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from hydra.errors import HydraException
-from omegaconf.errors import OmegaConfBaseException
-
 from lra.base.paths import runs_dir
 from lra.from_config.store import ensure_store
 from lra.run import Run
@@ -16,14 +13,15 @@ from lra.runs.collection import collect
 from lra.runs.groups import find_group, nearest_groups
 from lra.settings.check import check_config
 from lra.settings.check_overrides import check_mixer, check_overrides
-from lra.settings.compose import load_config
+from lra.settings.compose import COMPOSING_ERRORS, load_config
 from lra.settings.run_folder import store_dir
 from lra.terminal.console import make_console
 from lra.types import UserError
 
 if TYPE_CHECKING:  # slow imports, made only where they are used
     import pandas as pd
-    from omegaconf import DictConfig
+
+    from lra.settings.run_config import RunConfig
 
 
 SHORT = {  # the columns of `records(…, columns="short")`, by their names among all columns
@@ -35,7 +33,7 @@ SHORT = {  # the columns of `records(…, columns="short")`, by their names amon
 }
 
 
-def compose(*overrides: str) -> DictConfig:
+def compose(*overrides: str) -> RunConfig:
     """Compose the configuration of `lra train OVERRIDES`, with the checks of the command line.
 
     Args:
@@ -63,14 +61,14 @@ def compose(*overrides: str) -> DictConfig:
         check_mixer(checked)
         cfg = load_config("train", checked)
         check_config(cfg, "train")
-    except (HydraException, OmegaConfBaseException) as error:
+    except COMPOSING_ERRORS as error:
         from lra.terminal.errors import explain
 
         raise UserError(explain(error)) from error
     return cfg
 
 
-def prepare_data(cfg: DictConfig) -> Path:
+def prepare_data(cfg: RunConfig) -> Path:
     """Make the data of the configuration's task if it is missing, as `lra prepare` does; return the store's folder.
 
     Raises:

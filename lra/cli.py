@@ -13,7 +13,7 @@ from typing import Any
 
 from lra import __version__
 from lra.base.overrides import Overrides
-from lra.base.paths import conf_dir, environment
+from lra.base.paths import environment
 from lra.base.printed_commands import command, typed_arguments
 from lra.base.signals import clean_up_on_signals, exit_on_signals, raise_if_stopped
 from lra.base.text import without_credentials
@@ -125,17 +125,11 @@ def _functions(verb: str) -> dict[str, Callable[..., Any]]:
 
 
 def _run(verb: str, arguments: list[str]) -> int:
-    os.environ["HYDRA_FULL_ERROR"] = "1"  # Hydra then raises errors instead of printing them; `explain` words them
-    import hydra
-    from hydra.core.hydra_config import HydraConfig
-    from hydra.types import RunMode
-    from omegaconf import DictConfig
-
     from lra.run import RunLockedError
-    from lra.settings.application import ONE_RUN_FLAGS, no_hydra_folder_if_refused, read_flags, run_composed
+    from lra.settings.application import ONE_RUN_FLAGS, is_one_of_several, own_overrides, read_flags, run_command
     from lra.settings.check import check_config
     from lra.settings.check_overrides import check_mixer, check_overrides
-    from lra.settings.compose import load_config, without_descriptions
+    from lra.settings.run_config import RunConfig
     from lra.settings.several_values import refuse_all_of_sweep
     from lra.terminal.errors import explain
     from lra.terminal.result import show_result
@@ -143,16 +137,15 @@ def _run(verb: str, arguments: list[str]) -> int:
 
     jobs: list[Job] = []  # of a sweep, as far as they run in this process: those of Hydra's basic launcher
 
-    def run(composed: DictConfig) -> object:
+    def run(cfg: RunConfig) -> object:
         try:
             with clean_up_on_signals():
-                cfg = without_descriptions(composed)  # Hydra composes the jobs of a sweep itself
-                if HydraConfig.get().mode is RunMode.MULTIRUN and verb == "train":
-                    jobs.append(Job(cfg, Overrides(HydraConfig.get().overrides.task)))
+                if is_one_of_several() and verb == "train":
+                    jobs.append(Job(cfg, own_overrides()))
                 check_config(cfg, verb)
                 return show_result(verb_module(verb).run(cfg))
         except Exception as error:
-            if HydraConfig.get().mode is not RunMode.MULTIRUN:
+            if not is_one_of_several():
                 raise _FailedError(error) from error
             if jobs:
                 jobs[-1].error = explain(error)
@@ -187,15 +180,8 @@ def _run(verb: str, arguments: list[str]) -> int:
         refuse_all_of_sweep(settings)
         settings = check_overrides(verb, settings, sweep=bool(flags))
         check_mixer(settings)
-        sys.argv = [f"lra {verb}", *flags, *others, *settings]
         try:
-            application = hydra.main(version_base="1.3", config_path=str(conf_dir()), config_name=verb)(run)
-            if flags:
-                application()
-            elif not run_composed(verb, others, settings, run):
-                check_config(load_config(verb, settings), verb)  # before Hydra makes a folder of its own
-                with no_hydra_folder_if_refused(verb, settings):
-                    application()
+            run_command(verb, [*flags, *others], settings, run)
         except Exception:
             end_sweep(settings)
             raise

@@ -34,10 +34,10 @@ from lra.types import UserError
 
 if TYPE_CHECKING:  # slow imports, made only where they are used
     import pandas as pd
-    from omegaconf import DictConfig
 
     from lra.runs.files import FolderNames
     from lra.runs.schema import Record
+    from lra.settings.run_config import Config, RunConfig
     from lra.training.module import ClassifierModule
 
 TRAINING = "lock"  # the lock of the process that trains
@@ -73,7 +73,7 @@ class Run:
     folder: Path
 
     @classmethod
-    def of(cls, config: DictConfig) -> Run:
+    def of(cls, config: RunConfig) -> Run:
         """Return the run of a configuration: the same settings and seed have the same folder."""
         return cls(run_dir(config))
 
@@ -121,7 +121,7 @@ class Run:
         return names
 
     @cached_property
-    def config(self) -> DictConfig:
+    def config(self) -> RunConfig:
         """Every setting that the run was begun with, as `lra.compose` returns it; its `paths` are this machine's.
 
         Raises:
@@ -129,13 +129,13 @@ class Run:
         """
         from lra.settings.compose import load_config
 
-        return self.config_with(load_config("train").paths)
+        return self.config_at(load_config("train"))
 
-    def config_with(self, paths: DictConfig) -> DictConfig:
-        """Read the settings, with other places of data and runs; raise as `config` does."""
+    def config_at(self, places: Config) -> RunConfig:
+        """Read the settings, with another configuration's places of data and runs; raise as `config` does."""
         from lra.settings.stored_config import read_trained_config
 
-        return read_trained_config(self.folder, paths)
+        return read_trained_config(self.folder, places)
 
     # What has come of it
 

@@ -14,7 +14,6 @@ from lra.cli import main
 from lra.runs.published_numbers import TOLERANCE_POINTS, paper_accuracy
 from lra.settings.compose import load_config
 from lra.settings.hashed_settings import config_hash
-from lra.settings.plain_values import plain
 from lra.settings.run_folder import run_dir
 from tests.pairs import each_and_all_triples
 
@@ -59,7 +58,7 @@ def test_recipes_are_the_papers(task):
     batch, warmup, steps, every = STEPS[task]
     assert (cfg.recipe.batch_size, cfg.recipe.steps, cfg.recipe.eval_every) == (batch, steps, every)
     assert cfg.recipe.warmup_fraction * steps == pytest.approx(warmup)
-    optimizer = plain(cfg.recipe.optimizer)
+    optimizer = cfg.recipe.optimizer
     assert (optimizer["lr"], optimizer["betas"], optimizer["eps"], optimizer["weight_decay"]) == (
         1e-4,
         [0.9, 0.999],

@@ -4,7 +4,6 @@ from collections import Counter
 
 import pytest
 import torch
-from omegaconf import OmegaConf
 
 from lra import from_config
 from lra.model.classifier import count_parameters
@@ -131,7 +130,7 @@ def test_the_short_models_share_width_and_depth_and_train(task, words):
         "recipe.optimizer.weight_decay",
         "model.positions",
     ):
-        assert OmegaConf.select(cfg, key) == OmegaConf.select(whole, key)
+        assert cfg.value(key) == whole.value(key)
     torch.manual_seed(0)
     module = from_config.build_module(cfg)
     optimizer = module.make_optimizer()

@@ -9,7 +9,7 @@ import math
 import types
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import astuple
-from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
+from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from annotated_types import Ge, Gt, Le, Lt
 from pydantic import AllowInfNan, ConfigDict, TypeAdapter, ValidationError
@@ -32,6 +32,10 @@ PositiveFraction = Annotated[float, Gt(0), Lt(1)]
 PositiveUpToOne = Annotated[float, Gt(0), Le(1)]
 NonNegative = Annotated[float, Ge(0), AllowInfNan(False)]
 Positive = Annotated[float, Gt(0), AllowInfNan(False)]
+Names = dict[str, Any]  # a group whose names are not lra's alone, such as the options of a class
+Kind = TypeVar("Kind")
+ABSENT = "absent"
+MayLack = Annotated[Kind | None, ABSENT]  # of a field that some configurations lack, which is then None
 
 # Options of a class or group that other options may turn off: each with those that give it an effect, and the types of
 # the values that do, any of which is enough. Another option is one of the same group, or has dots.
@@ -155,6 +159,38 @@ def argument_types(function: Callable[..., Any]) -> dict[str, object]:
             except NameError:
                 kinds[name] = Any
     return kinds
+
+
+class Section(dict[str, Any]):
+    """The values of such a group, also as attributes."""
+
+    def __getattr__(self, name: str) -> Any:
+        """Return the value of a name.
+
+        Raises:
+            AttributeError: for a name that is not there.
+        """
+        try:
+            return self[name]
+        except KeyError:
+            raise AttributeError(name) from None
+
+
+def kinds_of(group: type) -> dict[str, Any]:
+    """Collect the declared types of the fields of a group, by the names in files: `from_` is Python's for `from`."""
+    return {name.rstrip("_"): _present(kind) for name, kind in get_type_hints(group, include_extras=True).items()}
+
+
+def _present(kind: Any) -> Any:
+    """The type that a field of `MayLack` has where it is there: null is none of its values."""
+    if kind is Section:
+        return Names
+    if get_origin(kind) in UNIONS:
+        return Union[tuple(_present(part) for part in get_args(kind))]  # noqa: UP007 - of a tuple
+    if get_origin(kind) is not Annotated or ABSENT not in get_args(kind)[1:]:
+        return kind
+    present = tuple(_present(part) for part in get_args(get_args(kind)[0]) if part is not type(None))
+    return Union[present]  # noqa: UP007 - of a tuple
 
 
 def first_wrong(values: Mapping[str, object], kinds: Mapping[str, object]) -> str | None:

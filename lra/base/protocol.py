@@ -3,7 +3,8 @@
 Constructors use the same types, because the configuration hands most switches on to them.
 """
 
-from typing import Any, Literal
+from dataclasses import dataclass
+from typing import Literal
 
 from lra.base.option_types import Count
 
@@ -30,28 +31,31 @@ TextLength = Literal[4000, 1000]
 ListopsBrackets = Literal["kept", "dropped"]
 Padding = Literal["task", "batch"]
 
-PROTOCOL: dict[str, Any] = {
-    "name": str,
-    "pixel_zero_is_padding": bool,
-    "pooling": Pooling,
-    "pinv_start": PinvStart,
-    "nystrom_landmarks": Landmarks,
-    "batch_constant_sides": Sides,
-    "batch_constant_examples": Count | None,
-    "linformer_sharing": LinformerSharing,
-    "reformer_biases": ReformerBiases,
-    "reformer_look_back": ReformerLookBack,
-    "reformer_rotations": ReformerRotations,
-    "performer_scaling": PerformerScaling,
-    "performer_key_maximum": PerformerKeyMaximum,
-    "performer_maximum_gradient": PerformerMaximumGradient,
-    "performer_padded_keys": PerformerPaddedKeys,
-    "text_dev": Literal["test", "held_out"],
-    "test_last_batch": TestLastBatch,
-    "text_length": TextLength,
-    "listops_brackets": ListopsBrackets,
-    "pixels": Literal["tokens", "values"],
-    "text_symbols": Literal["bytes", "characters"],
-    "end_token": bool,
-    "padding": Padding,
-}
+
+@dataclass(frozen=True, kw_only=True)
+class Protocol:
+    """The switches of a protocol."""
+
+    name: str
+    pixel_zero_is_padding: bool
+    pooling: Pooling
+    pinv_start: PinvStart
+    nystrom_landmarks: Landmarks
+    batch_constant_sides: Sides
+    batch_constant_examples: Count | None
+    linformer_sharing: LinformerSharing
+    reformer_biases: ReformerBiases
+    reformer_look_back: ReformerLookBack
+    reformer_rotations: ReformerRotations
+    performer_scaling: PerformerScaling
+    performer_key_maximum: PerformerKeyMaximum
+    performer_maximum_gradient: PerformerMaximumGradient
+    performer_padded_keys: PerformerPaddedKeys
+    text_dev: Literal["test", "held_out"]
+    test_last_batch: TestLastBatch
+    text_length: TextLength
+    listops_brackets: ListopsBrackets
+    pixels: Literal["tokens", "values"]
+    text_symbols: Literal["bytes", "characters"]
+    end_token: bool
+    padding: Padding

@@ -10,16 +10,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from hydra.utils import instantiate
-from omegaconf import DictConfig
 
 from lra.base.paths import read_choice
 from lra.runs.files import BEST
-from lra.runs.schema import own_model
+from lra.runs.schema import TARGET, own_model
 from lra.settings.check import OWN_MODEL, check_values
 from lra.settings.cuda_graphs import records_step
 from lra.settings.method import method_name, mixer_group, mixer_settings, mixes_by_attention
-from lra.settings.plain_values import plain
-from lra.settings.processes_and_parts import batch_parts, num_nodes, num_processes
+from lra.settings.processes_and_parts import batch_parts, num_processes
+from lra.settings.run_config import RunConfig
 from lra.settings.run_folder import store_dir
 from lra.types import TaskSpec, UserError
 
@@ -42,13 +41,13 @@ def make_from(settings: Mapping[str, Any] | list[Any]) -> Any:
     return instantiate(settings, _convert_="all")
 
 
-def build_spec(cfg: DictConfig) -> TaskSpec:
+def build_spec(cfg: RunConfig) -> TaskSpec:
     """Build the specification of the task."""
     spec: TaskSpec = make_from(cfg.task.spec)
     return spec
 
 
-def build_mixers(cfg: DictConfig) -> MakeMixers:
+def build_mixers(cfg: RunConfig) -> MakeMixers:
     """Build the function that makes the mixer of each layer: self-attention with its backend, or `mixer=NAME`.
 
     An encoder calls it with its dimensions and its number of layers.
@@ -68,24 +67,25 @@ def build_mixers(cfg: DictConfig) -> MakeMixers:
     return partial(mixer_layers, make_mixer=make)
 
 
-def build_codec(cfg: DictConfig) -> Codec:
+def build_codec(cfg: RunConfig) -> Codec:
     """Build the codec of the task, which shows its token sequences in readable form."""
     codec: Codec = make_from(_part_of_task(cfg, "codec"))
     return codec
 
 
-def build_source(cfg: DictConfig) -> Any:
+def build_source(cfg: RunConfig) -> Any:
     """Build the function that opens the source of the task's data, see `data_prep.source`."""
     return make_from(_part_of_task(cfg, "open_source"))
 
 
-def _part_of_task(cfg: DictConfig, key: str) -> Any:
-    if key not in cfg.task:
+def _part_of_task(cfg: RunConfig, key: str) -> Any:
+    part = getattr(cfg.task, key)
+    if part is None:
         raise UserError(f"task={cfg.task.name} has no {key}:, as conf/task/listops.yaml has; add it to its own file")
-    return cfg.task[key]
+    return part
 
 
-def build_method(cfg: DictConfig) -> Any:
+def build_method(cfg: RunConfig) -> Any:
     """Build the function that makes one attention backend, or one mixer, from the encoder's dimensions.
 
     Raises:
@@ -95,7 +95,7 @@ def build_method(cfg: DictConfig) -> Any:
     return _instantiate_named(mixer_settings(cfg))
 
 
-def build_model(cfg: DictConfig) -> nn.Module:
+def build_model(cfg: RunConfig) -> nn.Module:
     """Build the classifier for the configuration's task, attention or mixer, and protocol.
 
     It maps token ids `[B, N, L]` and their mask, or None, to logits `[B, C]`.
@@ -110,19 +110,19 @@ def build_model(cfg: DictConfig) -> nn.Module:
         209942
     """
     make_mixers, spec = build_mixers(cfg), build_spec(cfg)
-    make = _instantiate_named(plain(cfg.model))
+    make = _instantiate_named(cfg.model)
     try:
         model: nn.Module = make(spec, make_mixers)
     except TypeError as error:
         if own_model(cfg.model) is None:
             raise
         raise UserError(
-            f"model._target_={cfg.model._target_} does not take the encoder's options ({error}); {OWN_MODEL}"
+            f"model._target_={cfg.model[TARGET]} does not take the encoder's options ({error}); {OWN_MODEL}"
         ) from error
     return model
 
 
-def check_classes(cfg: DictConfig) -> None:
+def check_classes(cfg: RunConfig) -> None:
     """Refuse arguments that the classes of a configuration do not take, and options of theirs that exclude each other.
 
     Model, optimizer and schedule are built for that, without moving the random generator.
@@ -139,13 +139,13 @@ def _instantiate_named(settings: dict[str, Any]) -> Any:
     return make_from({key: value for key, value in settings.items() if key not in ("name", "parameter_groups")})
 
 
-def _parameter_groups(cfg: DictConfig) -> dict[str, dict[str, Any]]:
+def _parameter_groups(cfg: RunConfig) -> dict[str, dict[str, Any]]:
     """Collect the optimizer's parameter groups by their full keys.
 
     The mixer's groups come before the recipe's, and the first group that matches a parameter takes it. The stored
     configuration of an older run may have no parameter groups.
     """
-    owners = {mixer_group(cfg): mixer_settings(cfg), "recipe": plain(cfg.recipe)}
+    owners = {mixer_group(cfg): mixer_settings(cfg), "recipe": cfg.plain("recipe")}
     return {
         f"{owner}.parameter_groups.{name}": group
         for owner, settings in owners.items()
@@ -153,7 +153,7 @@ def _parameter_groups(cfg: DictConfig) -> dict[str, dict[str, Any]]:
     }
 
 
-def build_module(cfg: DictConfig) -> ClassifierModule:
+def build_module(cfg: RunConfig) -> ClassifierModule:
     """Build the LightningModule: the classifier with its optimizer and schedule, compiled as `compile=` says.
 
     Raises:
@@ -169,7 +169,7 @@ def build_module(cfg: DictConfig) -> ClassifierModule:
     from lra.training.module import ClassifierModule
 
     model = build_model(cfg)
-    compile_model(model, cfg.get("compile"))  # the stored configuration of an older run does not have this key
+    compile_model(model, cfg.compile)
     return ClassifierModule(
         model,
         num_classes=build_spec(cfg).num_classes,
@@ -180,12 +180,12 @@ def build_module(cfg: DictConfig) -> ClassifierModule:
     )
 
 
-def optimizer_maker(cfg: DictConfig) -> Callable[[nn.Module], Optimizer]:
+def optimizer_maker(cfg: RunConfig) -> Callable[[nn.Module], Optimizer]:
     """Make the function that makes the recipe's optimizer, with its groups of parameters, for a model."""
     from lra.training.optimizer import fused_where_possible, group_parameters
 
     groups, make_optimizer = _parameter_groups(cfg), make_from(cfg.recipe.optimizer)
-    if cfg.trainer.get("fused_optimizer"):  # the stored configuration of an older run does not have this key
+    if cfg.trainer.fused_optimizer:
         make_optimizer = fused_where_possible(make_optimizer)
 
     @_arguments_of("recipe.optimizer", cfg.recipe.optimizer)
@@ -195,11 +195,11 @@ def optimizer_maker(cfg: DictConfig) -> Callable[[nn.Module], Optimizer]:
     return optimizer_of
 
 
-def schedule_maker(cfg: DictConfig) -> Callable[[Optimizer], LRScheduler]:
+def schedule_maker(cfg: RunConfig) -> Callable[[Optimizer], LRScheduler]:
     """Make the function that makes the recipe's schedule for an optimizer."""
     from lra.training.schedule_check import make_checked_schedule
 
-    make_schedule, options = make_from(cfg.recipe.schedule), plain(cfg.recipe.schedule)
+    make_schedule, options = make_from(cfg.recipe.schedule), dict(cfg.recipe.schedule)
     usual_beta: float = read_choice("recipe", "base")["optimizer"]["betas"][0]
 
     @_arguments_of("recipe.schedule", cfg.recipe.schedule)
@@ -209,7 +209,7 @@ def schedule_maker(cfg: DictConfig) -> Callable[[Optimizer], LRScheduler]:
     return schedule_of
 
 
-def build_trained_model(cfg: DictConfig, folder: Path) -> nn.Module:
+def build_trained_model(cfg: RunConfig, folder: Path) -> nn.Module:
     """Build the classifier of a run, with the weights that had the best dev accuracy.
 
     Raises:
@@ -228,7 +228,7 @@ def load_best_weights(model: nn.Module, folder: Path) -> None:
 
 
 @contextmanager
-def _arguments_of(key: str, settings: DictConfig) -> Iterator[None]:
+def _arguments_of(key: str, settings: Mapping[str, Any]) -> Iterator[None]:
     """Word the error of a class that does not take the arguments in its settings."""
     try:
         yield
@@ -236,12 +236,12 @@ def _arguments_of(key: str, settings: DictConfig) -> Iterator[None]:
         raise
     except (TypeError, ValueError) as error:
         raise UserError(
-            f"{key}._target_={settings._target_} does not take its options: {error}; ~{key}.KEY takes one away,"
+            f"{key}._target_={settings[TARGET]} does not take its options: {error}; ~{key}.KEY takes one away,"
             f" +{key}.KEY=VALUE adds one"
         ) from error
 
 
-def build_datamodule(cfg: DictConfig) -> StoreDataModule:
+def build_datamodule(cfg: RunConfig) -> StoreDataModule:
     """Build the task's LightningDataModule; gradient accumulation makes its batches smaller.
 
     Its loaders give `lra.types.Batch`: tokens `[B, N, L]`, their mask or None, labels `[B]`. The training loader gives
@@ -264,14 +264,14 @@ def build_datamodule(cfg: DictConfig) -> StoreDataModule:
     return build_data_as(cfg, StoreDataModule)
 
 
-def build_data(cfg: DictConfig) -> StoreData:
+def build_data(cfg: RunConfig) -> StoreData:
     """Build the task's data as `build_datamodule` does, for use without a Trainer."""
     from lra.data.store_data import StoreData
 
     return build_data_as(cfg, StoreData)
 
 
-def inputs_of_protocol(cfg: DictConfig) -> dict[str, Any]:
+def inputs_of_protocol(cfg: RunConfig) -> dict[str, Any]:
     """Collect what the protocol makes of the stored tokens.
 
     Raises:
@@ -279,13 +279,13 @@ def inputs_of_protocol(cfg: DictConfig) -> dict[str, Any]:
     """
     from lra.data.loader import PixelScale
 
-    task, has_symbols = cfg.task, "least_count" in cfg.task
+    task, has_symbols = cfg.task, cfg.task.least_count is not None
     inputs: dict[str, Any] = {"padding": cfg.protocol.padding}
-    if "pixel_std" in task:
+    if task.pixel_mean is not None and task.pixel_std is not None:
         real = cfg.protocol.pixels == "values"
-        if own_model(cfg.model) is None and real is not (cfg.model.inputs == "values"):
+        if own_model(cfg.model) is None and real is not (cfg.model["inputs"] == "values"):
             raise UserError(
-                f"protocol.pixels={cfg.protocol.pixels} does not fit model.inputs={cfg.model.inputs}; type both:"
+                f"protocol.pixels={cfg.protocol.pixels} does not fit model.inputs={cfg.model['inputs']}; type both:"
                 " protocol.pixels=values model.inputs=values",
                 kind="no_effect",
                 key="model.inputs",
@@ -295,24 +295,24 @@ def inputs_of_protocol(cfg: DictConfig) -> dict[str, Any]:
     if has_symbols and cfg.protocol.text_symbols == "characters":
         inputs["least_count"] = task.least_count
     if "least_count" in inputs or (cfg.protocol.end_token and not has_symbols):
-        inputs["vocabulary"] = task.get("vocabulary")
-    ids = inputs.get("vocabulary") or task.spec.vocab_size
+        inputs["vocabulary"] = task.vocabulary
+    ids = inputs.get("vocabulary") or task.spec["vocab_size"]
     if (cfg.model.get("vocab_size") or ids) < ids:
         raise UserError(
-            f"model.vocab_size={cfg.model.vocab_size} has too few rows for the {ids} ids of these tokens;"
+            f"model.vocab_size={cfg.model['vocab_size']} has too few rows for the {ids} ids of these tokens;"
             " type model.vocab_size=null",
             key="model.vocab_size",
         )
     return inputs
 
 
-def build_data_as(cfg: DictConfig, kind: Callable[..., Data]) -> Data:
+def build_data_as(cfg: RunConfig, kind: Callable[..., Data]) -> Data:
     """Build the task's data by a class that takes the arguments of `StoreData`.
 
     Raises:
         UserError: as `build_datamodule` does.
     """
-    parts, nodes, count, batch_size = batch_parts(cfg), num_nodes(cfg), num_processes(cfg), cfg.recipe.batch_size
+    parts, nodes, count, batch_size = batch_parts(cfg), cfg.trainer.num_nodes, num_processes(cfg), cfg.recipe.batch_size
     typed = f"trainer.devices={cfg.trainer.devices}" + (f" × trainer.num_nodes={nodes}" if nodes > 1 else "")
     if batch_size % count:
         common = math.gcd(nodes, batch_size)
@@ -336,15 +336,15 @@ def build_data_as(cfg: DictConfig, kind: Callable[..., Data]) -> Data:
         store_dir=store_dir(cfg),
         mask_zero=cfg.task.mask_zero,
         dev_split=cfg.task.dev_split,
-        text_length=cfg.task.get("longest"),  # only Text has it; the stored configuration of an older run does not
-        listops_brackets=cfg.task.get("listops_brackets"),  # only ListOps has it
+        text_length=cfg.task.longest,  # only Text has it
+        listops_brackets=cfg.task.listops_brackets,  # only ListOps has it
         **inputs_of_protocol(cfg),
         test_last_batch=cfg.protocol.test_last_batch,
         batch_size=batch_size // parts,
-        dev_batch_size=cfg.trainer.get("dev_batch_size"),  # nor does it have this one
+        dev_batch_size=cfg.trainer.dev_batch_size,
         num_train_batches=cfg.recipe.steps * parts,
         seed=cfg.seed,
-        on_device=cfg.trainer.get("data_on_device", False),  # an older run's stored configuration does not have it
+        on_device=cfg.trainer.data_on_device,
     )
     batches = min(len(datamodule.val_dataloader()), len(datamodule.test_dataloader()))
     if count > batches:

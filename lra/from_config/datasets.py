@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import tensorflow_datasets as tfds
-from omegaconf import DictConfig
 
 from data_prep.builder import RowsBuilder, RowWriter
 from data_prep.image.source import Image
@@ -28,7 +27,7 @@ from lra.base.paths import conf_names, source_dirs
 from lra.base.probes import probe_named
 from lra.from_config import build_source, build_spec
 from lra.settings.compose import load_config
-from lra.settings.plain_values import plain
+from lra.settings.run_config import RunConfig
 
 DATASETS: dict[str, type[RowsBuilder]] = {
     "listops": Listops,
@@ -137,13 +136,13 @@ class Lra(RowWriter):
         return self.as_data_source(split, decoders=decoders)
 
     def _info(self) -> tfds.core.DatasetInfo:
-        return self.builder_config.dataset.describe(self, plain(self._cfg().task.data))
+        return self.builder_config.dataset.describe(self, self._cfg().task.data)
 
     def _split_generators(self, dl_manager: object) -> dict[str, object]:
         cfg = self._cfg()
         request = Request(
             spec=build_spec(cfg),
-            settings=plain(cfg.task.data),
+            settings=cfg.task.data,
             source=self._source,
             size=self.builder_config.size,
             verify=self._verify,
@@ -154,5 +153,5 @@ class Lra(RowWriter):
         self.rows = build_source(cfg)(request).make_builder(str(self._scratch)).rows
         return super()._split_generators(dl_manager)
 
-    def _cfg(self) -> DictConfig:
+    def _cfg(self) -> RunConfig:
         return load_config("prepare", [f"task={self.builder_config.task}", f"size={self.builder_config.size}"])

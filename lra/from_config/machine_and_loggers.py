@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-
-from omegaconf import DictConfig
 
 from lra.base.devices import visible_devices
 from lra.base.text import visible
 from lra.from_config import make_from
 from lra.runs.files import METRICS
+from lra.runs.schema import TARGET
 from lra.settings.added_keys import targets_of, trainer_arguments
 from lra.settings.method import identity
-from lra.settings.plain_values import plain
-from lra.settings.processes_and_parts import batch_parts, num_nodes, num_processes
+from lra.settings.processes_and_parts import batch_parts, num_processes
+from lra.settings.run_config import RunConfig
 from lra.settings.wandb_arguments import names_of_training, wandb_arguments
 from lra.settings.wandb_mode import logs_to_wandb
 from lra.types import UserError
@@ -32,7 +31,7 @@ if TYPE_CHECKING:  # slow imports, made only where they are used
     from lra.training.machine import Machine
 
 
-def build_machine(cfg: DictConfig) -> Machine:
+def build_machine(cfg: RunConfig) -> Machine:
     """Build the description of the hardware and precision that the run uses.
 
     Raises:
@@ -43,21 +42,21 @@ def build_machine(cfg: DictConfig) -> Machine:
     return Machine(
         accelerator=cfg.trainer.accelerator,
         devices=cfg.trainer.devices,
-        num_nodes=num_nodes(cfg),
+        num_nodes=cfg.trainer.num_nodes,
         precision=cfg.trainer.precision,
         accumulate_grad_batches=batch_parts(cfg),
         threads=cfg.trainer.threads,
     )
 
 
-def is_same_in_parts(cfg: DictConfig, model: nn.Module, parts: int) -> bool:
+def is_same_in_parts(cfg: RunConfig, model: nn.Module, parts: int) -> bool:
     """Tell whether a batch in `parts` parts makes the same run: the same steps up to rounding, and the same test.
 
     It does not if a part has other batch-wide constants or other test examples than the whole batch. Several processes
     would have to agree on a number, so they try none. Modes of `compile=` with CUDA graphs, which are words, overwrite
     the gradients of the parts before.
     """
-    if cfg.protocol.test_last_batch == "dropped" or num_processes(cfg) > 1 or isinstance(cfg.get("compile"), str):
+    if cfg.protocol.test_last_batch == "dropped" or num_processes(cfg) > 1 or isinstance(cfg.compile, str):
         return False
     batch = cfg.recipe.batch_size
     group = min(cfg.model.get("batch_constant_examples") or batch, batch)
@@ -65,7 +64,7 @@ def is_same_in_parts(cfg: DictConfig, model: nn.Module, parts: int) -> bool:
     return not batch_wide or batch // parts % group == 0
 
 
-def device_name(cfg: DictConfig) -> str:
+def device_name(cfg: RunConfig) -> str:
     """Name the device for the record: the GPU's name, or `cpu` with its number of threads."""
     import torch
 
@@ -76,31 +75,31 @@ def device_name(cfg: DictConfig) -> str:
     return name if num_processes(cfg) == 1 else f"{num_processes(cfg)} x {name}"
 
 
-def gpus_of_run(cfg: DictConfig) -> list[str]:
+def gpus_of_run(cfg: RunConfig) -> list[str]:
     """Name the GPUs of this machine that the run uses, as CUDA_VISIBLE_DEVICES does; none on a CPU."""
     return visible_devices()[: cfg.trainer.devices] if cfg.trainer.accelerator == "gpu" else []
 
 
-def build_trainer_arguments(cfg: DictConfig) -> dict[str, Any]:
+def build_trainer_arguments(cfg: RunConfig) -> dict[str, Any]:
     """Collect the arguments of Lightning's Trainer that the configuration adds; an entry with a `_target_` is made."""
     return {
         name: make_from(value) if isinstance(value, dict | list) else value
-        for name, value in trainer_arguments(plain(cfg.trainer)).items()
+        for name, value in trainer_arguments(cfg.plain("trainer")).items()
     }
 
 
-def build_callbacks(cfg: DictConfig) -> list[Callback]:
+def build_callbacks(cfg: RunConfig) -> list[Callback]:
     """Build the callbacks that the configuration adds, such as `callbacks.early_stopping`."""
     from pytorch_lightning.callbacks import Callback
 
-    return [_entry("callbacks", name, node, Callback) for name, node in targets_of(cfg.callbacks).items()]
+    return [_entry("callbacks", name, node, Callback) for name, node in targets_of(cfg.plain("callbacks")).items()]
 
 
-def build_loggers(cfg: DictConfig, folder: Path, curves: Logger) -> list[Logger]:
+def build_loggers(cfg: RunConfig, folder: Path, curves: Logger) -> list[Logger]:
     """List the run's loggers: the curve file, W&B if `logger.wandb` is not null, and those that are added."""
     from pytorch_lightning.loggers.logger import Logger
 
-    added = [_entry("logger", name, node, Logger) for name, node in targets_of(cfg.logger).items()]
+    added = [_entry("logger", name, node, Logger) for name, node in targets_of(cfg.plain("logger")).items()]
     if not logs_to_wandb(cfg):
         return [curves, *added]
     from lra.training.curves import read_curves
@@ -111,7 +110,7 @@ def build_loggers(cfg: DictConfig, folder: Path, curves: Logger) -> list[Logger]
     return [curves, to_wandb, *added]
 
 
-def build_loggers_of_stage(cfg: DictConfig, folder: Path, curves: Logger, stage: str) -> list[Logger]:
+def build_loggers_of_stage(cfg: RunConfig, folder: Path, curves: Logger, stage: str) -> list[Logger]:
     """List the loggers of a run's first stage, `stage` in its folder: its curve file, and W&B if the run has it."""
     if not logs_to_wandb(cfg):
         return [curves]
@@ -124,16 +123,16 @@ def build_loggers_of_stage(cfg: DictConfig, folder: Path, curves: Logger, stage:
     return [curves, of_stage]
 
 
-def _begin_wandb(cfg: DictConfig, folder: Path) -> CurvesInWandb:
+def _begin_wandb(cfg: RunConfig, folder: Path) -> CurvesInWandb:
     """Begin the W&B run of a training, or continue it."""
     from lra.training.loggers import start_wandb
 
     # A W&B sweep locks keys such as `task` to its words, so the settings of the task need another key.
-    config = {**identity(cfg), "config": plain(cfg)}
+    config = {**identity(cfg), "config": cfg.all_plain()}
     return start_wandb(folder, **wandb_arguments(cfg, **names_of_training(cfg), config=config))
 
 
-def check_loggers(cfg: DictConfig) -> None:
+def check_loggers(cfg: RunConfig) -> None:
     """Refuse environment variables that W&B would refuse when the run begins; nothing without W&B.
 
     Raises:
@@ -146,7 +145,7 @@ def check_loggers(cfg: DictConfig) -> None:
 
 
 @contextmanager
-def wandb_run(cfg: DictConfig, folder: Path, console: Console, *, name: str, **settings: Any) -> Iterator[wandb.Run]:
+def wandb_run(cfg: RunConfig, folder: Path, console: Console, *, name: str, **settings: Any) -> Iterator[wandb.Run]:
     """Begin a W&B run for what is no training, such as a table, end it after the block, and print where it is.
 
     The settings are those of `wandb_arguments`.
@@ -162,13 +161,13 @@ def wandb_run(cfg: DictConfig, folder: Path, console: Console, *, name: str, **s
         yield logger.experiment
     finally:
         finish_wandb([logger])
-    sent = "logged" if cfg.logger.wandb.mode == "online" else f"later: {sync_command(folder)}"
+    sent = "logged" if cfg.logger["wandb"]["mode"] == "online" else f"later: {sync_command(folder)}"
     console.print(visible(f"W&B run {logger.version} ({name}) in {folder}; {sent}"))
 
 
-def _entry(group: str, name: str, settings: DictConfig, kind: type) -> Any:
+def _entry(group: str, name: str, settings: Mapping[str, Any], kind: type) -> Any:
     """Make one added callback or logger; refuse one of another kind."""
     instance = make_from(settings)
     if not isinstance(instance, kind):
-        raise UserError(f"{group}.{name}._target_={settings._target_} is no {kind.__name__} of Lightning's")
+        raise UserError(f"{group}.{name}._target_={settings[TARGET]} is no {kind.__name__} of Lightning's")
     return instance

@@ -3,7 +3,6 @@
 from functools import partial
 from typing import Any
 
-from omegaconf import DictConfig
 from torch import Tensor, nn
 
 from lra.data.loader import PixelScale
@@ -21,6 +20,7 @@ from lra.model.pooling import FirstVector
 from lra.runs.schema import own_model
 from lra.settings.method import method_name
 from lra.settings.pretrain import L1, loss_of_pretraining
+from lra.settings.run_config import RunConfig
 from lra.training.module import ClassifierModule
 from lra.training.value_accuracy import ValueAccuracy, value_loss
 from lra.types import Batch, UserError
@@ -28,7 +28,7 @@ from lra.types import Batch, UserError
 GREY_LEVELS = 256
 
 
-def build_pretraining(stage: DictConfig) -> tuple[ClassifierModule, MaskedDataModule]:
+def build_pretraining(stage: RunConfig) -> tuple[ClassifierModule, MaskedDataModule]:
     """Build the LightningModule and the LightningDataModule of a stage, see `lra.settings.pretrain.stage_config`.
 
     Raises:
@@ -39,7 +39,7 @@ def build_pretraining(stage: DictConfig) -> tuple[ClassifierModule, MaskedDataMo
     return module, build_data_as(stage, kind)
 
 
-def build_masked_module(stage: DictConfig) -> ClassifierModule:
+def build_masked_module(stage: RunConfig) -> ClassifierModule:
     """Build the LightningModule of a stage.
 
     Raises:
@@ -63,28 +63,28 @@ def build_masked_module(stage: DictConfig) -> ClassifierModule:
     )
 
 
-def masked_batch(batch: Batch, stage: DictConfig, model: nn.Module) -> Batch:
+def masked_batch(batch: Batch, stage: RunConfig, model: nn.Module) -> Batch:
     """Mask positions of any batch, such as one that is only counted or timed."""
     masked_BNL = _masking(stage).masked(batch, [(number,) for number in range(len(batch.label))])
     return _apply_mask(stage, model)(batch, masked_BNL)
 
 
-def _masking(stage: DictConfig) -> Masking:
+def _masking(stage: RunConfig) -> Masking:
     return Masking(fraction=stage.pretrain.fraction, span=stage.pretrain.span)
 
 
-def _apply_mask(stage: DictConfig, model: nn.Module) -> ApplyMask:
+def _apply_mask(stage: RunConfig, model: nn.Module) -> ApplyMask:
     assert isinstance(model, MaskedModel)
     return partial(apply_mask, model=model, scale=None if loss_of_pretraining(stage) == L1 else _scale(stage))
 
 
-def _scale(stage: DictConfig) -> PixelScale | None:
+def _scale(stage: RunConfig) -> PixelScale | None:
     """How the real values of a task's pixels are made; None of tokens."""
     scale: PixelScale | None = inputs_of_protocol(stage).get("scale")
     return scale
 
 
-def build_masked_model(stage: DictConfig) -> MaskedModel:
+def build_masked_model(stage: RunConfig) -> MaskedModel:
     """Build the model of a stage.
 
     Raises:

@@ -1,26 +1,26 @@
 """Count the FLOPs of a training step of a configuration, with a batch of full length."""
 
 import torch
-from omegaconf import DictConfig
 
 from lra.from_config import build_module, build_spec
 from lra.from_config.pretraining import build_masked_module, masked_batch
+from lra.settings.run_config import RunConfig
 from lra.training.module import ClassifierModule
 from lra.types import Batch
 
 CPU = torch.device("cpu")
 
 
-def count_step_flops(cfg: DictConfig) -> int:
+def count_step_flops(cfg: RunConfig) -> int:
     """Count the FLOPs (of matrix products and Fourier transforms) of a training step, on sequences of full length."""
-    return _count(build_module(cfg), full_batch(cfg, 1, CPU)) * int(cfg.recipe.batch_size)
+    return _count(build_module(cfg), full_batch(cfg, 1, CPU)) * cfg.recipe.batch_size
 
 
-def count_pretraining_step_flops(stage: DictConfig) -> int:
+def count_pretraining_step_flops(stage: RunConfig) -> int:
     """Count those of a step of a pretraining, see `lra.settings.pretrain.stage_config`."""
     module = build_masked_module(stage)
     batch = masked_batch(full_batch(stage, 1, CPU), stage, module.model)
-    return _count(module, batch) * int(stage.recipe.batch_size)
+    return _count(module, batch) * stage.recipe.batch_size
 
 
 def _count(module: ClassifierModule, batch: Batch) -> int:
@@ -31,7 +31,7 @@ def _count(module: ClassifierModule, batch: Batch) -> int:
     return count_work(lambda: harness_step.bare_step(module, optimizer, batch)).flops
 
 
-def full_batch(cfg: DictConfig, size: int, device: torch.device) -> Batch:
+def full_batch(cfg: RunConfig, size: int, device: torch.device) -> Batch:
     """Make a batch of random tokens, or real values, in which every sequence has the full length."""
     spec = build_spec(cfg)
     shape = (size, spec.num_sequences, spec.seq_len)

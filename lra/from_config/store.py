@@ -3,7 +3,6 @@
 import sys
 from pathlib import Path
 
-from omegaconf import DictConfig
 from rich.console import Console
 
 from lra.base.paths import source_dirs
@@ -11,21 +10,21 @@ from lra.base.text import size_text, visible
 from lra.data.manifest import MANIFEST, read_manifest
 from lra.data.same_request import check_request
 from lra.from_config import build_codec, build_source, build_spec
-from lra.settings.plain_values import plain
+from lra.settings.run_config import RunConfig
 from lra.settings.run_folder import store_dir
 
 
-def is_prepared(cfg: DictConfig) -> bool:
+def is_prepared(cfg: RunConfig) -> bool:
     """Tell whether the task's store exists."""
     return (store_dir(cfg) / MANIFEST).exists()
 
 
-def ensure_store(cfg: DictConfig, console: Console, *, force: bool = False) -> bool:
+def ensure_store(cfg: RunConfig, console: Console, *, force: bool = False) -> bool:
     """Make the task's store if it is missing or `force`; return whether it was made."""
     spec, folder = build_spec(cfg), store_dir(cfg)
     there, version = is_prepared(cfg), build_codec(cfg).version
     if there and not force:  # without a lock, because the folder of a prepared store may be read-only
-        check_request(read_manifest(folder), folder, plain(cfg.task.data), cfg.source, version)
+        check_request(read_manifest(folder), folder, cfg.task.data, cfg.source, version)
         return False
     from data_prep.prepare import prepare  # only what makes data needs it, and a machine that trains may not have it
 
@@ -33,7 +32,7 @@ def ensure_store(cfg: DictConfig, console: Console, *, force: bool = False) -> b
         console.print(f"preparing {cfg.task.name} size={cfg.size.name} …")
     prepare(
         spec,
-        plain(cfg.task.data),
+        cfg.task.data,
         folder,
         open_source=lambda request: build_source(cfg)(request),  # built late: prepare checks first for TFDS
         version=version,

@@ -3,10 +3,11 @@
 from collections.abc import Mapping
 from typing import Any
 
+from lra.base.option_types import kinds_of
 from lra.runs.schema import TARGET
-from lra.settings.option_groups import CALLBACKS, TRAINER
+from lra.settings.option_groups import Callbacks, Trainer
 
-OWN_ARGUMENTS = tuple(TRAINER)
+OWN_ARGUMENTS = tuple(kinds_of(Trainer))
 CHANGES_NO_NUMBER = ("max_time", "detect_anomaly", "enable_progress_bar", "enable_model_summary")  # not in the hash
 
 
@@ -31,7 +32,7 @@ def added_settings(trainer: Mapping[str, Any], callbacks: Mapping[str, Any]) -> 
 
 
 USER_GROUPS = {  # groups whose entries are made from config: their own settings, and an example of a class
-    "callbacks": (tuple(CALLBACKS), "pytorch_lightning.callbacks.EarlyStopping"),
+    "callbacks": (tuple(kinds_of(Callbacks)), "pytorch_lightning.callbacks.EarlyStopping"),
     "logger": (("wandb",), "pytorch_lightning.loggers.TensorBoardLogger"),
 }
 INSTEAD = {  # arguments of the Trainer that lra sets itself, and the setting that says the same

@@ -1,28 +1,81 @@
-"""Run one command in Hydra's application, with the configuration that was composed to check its overrides."""
+"""Run a command in Hydra's application; one run has the configuration that was composed to check its overrides."""
 
+import functools
+import os
+import sys
 from argparse import Namespace
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stderr
 from io import StringIO
 from pathlib import Path
 
+import hydra
 from hydra.core.global_hydra import GlobalHydra
 from hydra.core.hydra_config import HydraConfig
 from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 
 from lra.base.files import delete_with_empty_parents
-from lra.settings.compose import CONF, load_config
+from lra.base.overrides import Overrides
+from lra.settings.check import check_config
+from lra.settings.compose import (
+    CONF,
+    compose_config,
+    load_config,
+    look_through_own_folders,
+    without_descriptions,
+)
 from lra.settings.override_values import parse
 from lra.settings.private_hydra import application, flags_parser
+from lra.settings.run_config import RunConfig
 from lra.settings.unknown_option import unknown_flag
 from lra.types import UserError
 
+MULTIRUN = ("-m", "--multirun")
 ONE_RUN_FLAGS = ("--cfg", "-c", "--info", "-i")  # Hydra's flags that print something in place of running
 PRINTING = {"cfg", "package", "resolve"}  # names of Hydra's flags that print the configuration
 
 
-def run_composed(
+def run_command(verb: str, flags: Sequence[str], overrides: Sequence[str], run: Callable[[RunConfig], object]) -> None:
+    """Let Hydra run a command once, or with `-m` among its `flags` each of its runs: call `run` with a configuration.
+
+    Raises:
+        UserError: for settings that contradict each other, before Hydra makes a folder; as `run` does.
+    """
+
+    @functools.wraps(run)  # Hydra names the job after the module
+    def with_types(composed: DictConfig) -> object:
+        return run(RunConfig(without_descriptions(composed)))  # Hydra composes the jobs of a sweep itself
+
+    several = any(flag in MULTIRUN for flag in flags)
+    if not several and _run_composed(verb, flags, overrides, with_types):
+        return
+    if several:
+        launch(verb, [*flags, *overrides], with_types)
+        return
+    check_config(load_config(verb, overrides), verb)
+    with _no_hydra_folder_if_refused(verb, overrides):
+        launch(verb, [*flags, *overrides], with_types)
+
+
+def launch(verb: str, arguments: Sequence[str], task: Callable[[DictConfig], object]) -> None:
+    """Hand a command to Hydra, which composes and launches; `task` is called with what it has composed."""
+    os.environ["HYDRA_FULL_ERROR"] = "1"  # it then raises errors instead of printing them, and they get lra's words
+    sys.argv = [f"lra {verb}", *arguments]
+    hydra.main(version_base="1.3", config_path=str(CONF), config_name=verb)(task)()
+
+
+def complete_by_hydra(verb: str, request: str) -> None:
+    """Let Hydra answer a shell's request for completion, such as `query=bash`, with the configuration of a verb."""
+
+    def never(cfg: DictConfig) -> None:
+        raise AssertionError("Hydra answers by itself")
+
+    look_through_own_folders()
+    launch(verb, ["-sc", request], never)
+
+
+def _run_composed(
     verb: str, flags: Sequence[str], overrides: Sequence[str], run: Callable[[DictConfig], object]
 ) -> bool:
     """Do what `hydra.main` does with one run, or with `--cfg`, without composing twice more.
@@ -42,27 +95,37 @@ def run_composed(
     of_hydra = any(parse(each).is_hydra_override() for each in overrides)
     if of_hydra or (given and not prints_only):
         return False
-    composed = load_config(verb, overrides, with_hydra=True)
+    composed = compose_config(verb, overrides, with_hydra=True)
     if composed.hydra.mode is RunMode.MULTIRUN:  # of a sweep's file
         return False
-    hydra = application(verb, CONF, composed)
+    command = application(verb, CONF, composed)
     try:
         if prints_only:
-            hydra.show_cfg(verb, list(overrides), arguments.cfg, arguments.package, arguments.resolve)
+            command.show_cfg(verb, list(overrides), arguments.cfg, arguments.package, arguments.resolve)
         else:
-            hydra.run(verb, run, list(overrides))
+            command.run(verb, run, list(overrides))
     finally:
         GlobalHydra.instance().clear()
     return True
 
 
+def is_one_of_several() -> bool:
+    """Tell whether the command that Hydra runs is one of a sweep, `-m`."""
+    return HydraConfig.get().mode is RunMode.MULTIRUN
+
+
+def own_overrides() -> Overrides:
+    """The overrides of the command that Hydra runs, of a sweep those of this one."""
+    return Overrides(HydraConfig.get().overrides.task)
+
+
 @contextmanager
-def no_hydra_folder_if_refused(verb: str, overrides: Sequence[str]) -> Iterator[None]:
+def _no_hydra_folder_if_refused(verb: str, overrides: Sequence[str]) -> Iterator[None]:
     """Delete the folder that Hydra makes for one run, `hydra.run.dir`, if the run is refused in this context.
 
     Only a new folder that holds nothing but Hydra's own files is deleted, and those above it that are new and empty.
     """
-    of_hydra = load_config(verb, overrides, with_hydra=True).hydra
+    of_hydra = compose_config(verb, overrides, with_hydra=True).hydra
     run_dir = Path(of_hydra.run.dir).absolute()
     there_before = {folder for folder in (run_dir, *run_dir.parents) if folder.exists()}
     try:

@@ -21,6 +21,7 @@ from lra.settings.cuda_graphs import attention_obstacle, obstacle
 from lra.settings.declared import class_of, declares, group_options
 from lra.settings.method import ATTENTION, mixes_by_attention
 from lra.settings.pretrain import L1, SOURCE, is_pretrained, loss_of_pretraining, predicts_values, taken_from
+from lra.settings.run_config import Config, RunConfig
 from lra.settings.unknown_option import Typed, unknown_option
 from lra.settings.wandb_arguments import names_of_training, wandb_arguments
 from lra.settings.wandb_mode import logs_to_wandb
@@ -35,7 +36,7 @@ DRAWN_SIDE = 32  # pixels in a row of a source image, unless the task sets `draw
 ON_CPU_INSTEAD = {"16-mixed": "bf16", "tf32": "float32"}  # precisions that only GPUs have
 
 
-def check_config(cfg: DictConfig, verb: str | None) -> None:
+def check_config(cfg: Config, verb: str | None) -> None:
     """Refuse a configuration whose values are wrong, or contradict each other; it may lack options.
 
     Args:
@@ -47,13 +48,18 @@ def check_config(cfg: DictConfig, verb: str | None) -> None:
         UserError: for the first wrong option, with its value and what is right.
     """
     check_values(cfg, classes=verb is None, verb=verb)
-    if cfg.get("run_group") is not None:
-        checked_name(cfg.run_group, "run_group=", example="mine", nested=True)
-    if cfg.get("tuned") is not None:
-        checked(TUNED, OmegaConf.to_container(cfg.tuned), "tuned", "lra table run recipe=tuned sets it")
+    if cfg.read("run_group") is not None:
+        checked_name(cfg.read("run_group"), "run_group=", example="mine", nested=True)
+    if cfg.read("tuned") is not None:
+        checked(TUNED, cfg.plain("tuned"), "tuned", "lra table run recipe=tuned sets it")
     for group, (own, example) in USER_GROUPS.items():
-        if group in cfg:
-            _check_entries(group, cfg[group], own, example)
+        if cfg.has(group):
+            _check_entries(group, cfg.composed[group], own, example)
+    _check_run(RunConfig.view(cfg), verb)
+
+
+def _check_run(cfg: RunConfig, verb: str | None) -> None:
+    """Refuse settings of a run that contradict each other; a command may have some of its groups alone."""
     _check_schedule(cfg)
     if verb not in (None, "train") and is_pretrained(cfg):
         line = f"pretrain={cfg.pretrain.name} has no effect on lra {verb}, which trains nothing; leave it out"
@@ -64,11 +70,11 @@ def check_config(cfg: DictConfig, verb: str | None) -> None:
         raise UserError(line, kind="wrong_value", key="pretrain.loss", value=L1)
     if verb == "train" and (digits := taken_from(cfg)) is not None:
         _check_taken(digits)
-    if verb is not None and OmegaConf.select(cfg, "model.positions") == "rotary":
+    if verb is not None and cfg.value("model.positions") == "rotary":
         _check_rotary(cfg)
-    if OmegaConf.select(cfg, "task.data") is not None:
+    if cfg.value("task.data") is not None:
         _check_data(cfg)
-    if OmegaConf.select(cfg, "trainer") is not None:
+    if cfg.has("trainer"):
         _check_trainer(cfg)
     if verb == "train" and logs_to_wandb(cfg):
         wandb_arguments(cfg, **names_of_training(cfg), config={})
@@ -87,13 +93,13 @@ def _check_taken(digits: str) -> None:
         raise UserError(line, kind="no_effect", key=beside[0].key, value=beside[0])
 
 
-def check_values(cfg: DictConfig, *, classes: bool, verb: str | None = None) -> None:
+def check_values(config: Config, *, classes: bool, verb: str | None = None) -> None:
     """Refuse a configuration with a value that no declared type allows, or with an option that nothing reads.
 
     An option that another one refers to, as in `lr: ${recipe.my_rate}`, is read.
 
     Args:
-        cfg: the configuration; what an interpolation stands for is checked.
+        config: the configuration; what an interpolation stands for is checked.
         classes: whether to check the arguments of classes too, which are imported for that.
         verb: as in `group_options`.
 
@@ -101,6 +107,7 @@ def check_values(cfg: DictConfig, *, classes: bool, verb: str | None = None) -> 
         WrongValueError: for the first wrong value.
         UserError: for the first unknown option.
     """
+    cfg = config.composed
     tops = [str(name) for name in cfg if name not in NOT_CHECKED and not OmegaConf.is_missing(cfg, name)]
     trees = {name: OmegaConf.select(cfg, name) for name in tops}
     plain = {  # the folder of a run in `paths` has a name that only right options have
@@ -153,27 +160,27 @@ def _check_entries(group: str, entries: DictConfig, own: tuple[str, ...], exampl
             raise UserError(f"{line}; type {CALLBACKS_INSTEAD[called]} in its place")
 
 
-def _check_schedule(cfg: DictConfig) -> None:
+def _check_schedule(cfg: RunConfig) -> None:
     """Refuse a schedule of ours that ends before the run; each number by itself is checked already."""
     keys = ("steps", "schedule.steps", "schedule._target_")
-    steps, scheduled, target = (OmegaConf.select(cfg, f"recipe.{key}") for key in keys)
+    steps, scheduled, target = (cfg.value(f"recipe.{key}") for key in keys)
     if isinstance(steps, int) and isinstance(scheduled, int) and scheduled < steps and is_ours(target):
         why = f"is fewer than recipe.steps={steps}: there would be no learning rate for the last steps"
         raise _contradiction(cfg, "recipe.schedule.steps", why, f"recipe.schedule.steps={steps}")
 
 
-def _check_rotary(cfg: DictConfig) -> None:
+def _check_rotary(cfg: RunConfig) -> None:
     """Refuse rotated queries and keys where nothing uses them: there would be no positions at all.
 
     Whether a mixer has some, the encoder knows. A class that cannot be imported is made later, and says why.
     """
-    target = class_of(cfg, ATTENTION) if mixes_by_attention(cfg) else None
+    target = class_of(cfg.composed, ATTENTION) if mixes_by_attention(cfg) else None
     if target and not declares(target, "uses_queries", True):
         why = f"has no effect on attention={cfg.attention.name}, which uses no queries"
         raise _contradiction(cfg, "model.positions", why, "model.positions=learned", kind="no_effect")
 
 
-def _check_trainer(cfg: DictConfig) -> None:
+def _check_trainer(cfg: RunConfig) -> None:
     """Refuse settings of the trainer that contradict each other; each by itself is checked already."""
     trainer = cfg.trainer
     is_mixed = trainer.precision.endswith("-mixed")
@@ -181,26 +188,26 @@ def _check_trainer(cfg: DictConfig) -> None:
         why = f"needs a GPU: on a CPU torch would compute in {ON_CPU_INSTEAD[trainer.precision]} instead"
         right = "trainer=gpu, or trainer.precision=32-true"
         raise _contradiction(cfg, "trainer.precision", why, right, kind="needs_gpu")
-    if OmegaConf.select(cfg, "model.attention_dtype") == "autocast" and not is_mixed:
+    if cfg.value("model.attention_dtype") == "autocast" and not is_mixed:
         why = f"has no effect on trainer.precision={trainer.precision}: leave it out, or choose mixed precision"
         raise _contradiction(cfg, "model.attention_dtype", why, "trainer.precision=bf16-mixed", kind="no_effect")
     _check_graphs(cfg)
-    if trainer.get("cuda_graph") is True and (found := obstacle(cfg)) is not None:
+    if trainer.cuda_graph is True and (found := obstacle(cfg)) is not None:
         why = f"records a step once for all, and {found.setting} {found.does}"
         raise _contradiction(cfg, "trainer.cuda_graph", why, f"trainer.cuda_graph=auto, or {found.right}")
-    if trainer.get("fused_optimizer") and trainer.get("gradient_clip_val") and is_mixed:
+    if trainer.fused_optimizer and cfg.value("trainer.gradient_clip_val") and is_mixed:
         right = "trainer.fused_optimizer=false, or leave trainer.gradient_clip_val out"
         raise _contradiction(cfg, "trainer.precision", "cannot clip gradients with a fused optimizer", right)
 
 
-def _check_graphs(cfg: DictConfig) -> None:
+def _check_graphs(cfg: RunConfig) -> None:
     """Refuse CUDA graphs for a training step that they would compute wrongly, that waits for the GPU, or that changes.
 
     The graph of a batch's second part overwrites the gradients of the first: torch says so with an error, or adds them
     up wrongly (github.com/pytorch/pytorch, issues 169545 and 96693).
     """
     parts = cfg.trainer.accumulate_grad_batches
-    if cfg.get("compile") not in GRAPH_MODES:
+    if cfg.compile not in GRAPH_MODES:
         return
     if isinstance(parts, int) and parts != 1:
         why = f"overwrites the gradients of the parts of trainer.accumulate_grad_batches={parts}"
@@ -210,15 +217,15 @@ def _check_graphs(cfg: DictConfig) -> None:
         raise _contradiction(cfg, "compile", why, f"compile=true, or {found.right}")
 
 
-def _check_data(cfg: DictConfig) -> None:
+def _check_data(cfg: RunConfig) -> None:
     """Refuse lengths of a task's data that contradict each other; each number by itself is checked already."""
-    data, size_key = cfg.task.data, f"task.sizes.{OmegaConf.select(cfg, 'size.name')}"
+    data, size_key = cfg.task.data, f"task.sizes.{cfg.value('size.name')}"
     longest, shortest, side = (data.get(name) for name in ("max_length", "min_length", "side"))
     if longest is None:  # a stored configuration may lack settings that only making data needs
         return
     if longest > data.get("seq_len", longest):
-        why = f"is more than task.data.seq_len={data.seq_len}, the longest that the model takes"
-        raise _contradiction(cfg, "task.data.max_length", why, f"{size_key}.max_length={data.seq_len}")
+        why = f"is more than task.data.seq_len={data['seq_len']}, the longest that the model takes"
+        raise _contradiction(cfg, "task.data.max_length", why, f"{size_key}.max_length={data['seq_len']}")
     if shortest is not None and (longest < LEAST_LENGTH or shortest > longest - 2):
         why = f"is too long: no expression has more tokens, and fewer than task.data.max_length={longest}"
         raise _contradiction(cfg, "task.data.min_length", why, f"{size_key}.min_length={max(longest, 100) // 2}")
@@ -231,7 +238,7 @@ def _check_data(cfg: DictConfig) -> None:
         raise _contradiction(cfg, "task.data.side", why, f"{size_key}.side=16")
 
 
-def _contradiction(cfg: DictConfig, key: str, why: str, right: str, *, kind: str = "contradiction") -> UserError:
+def _contradiction(cfg: RunConfig, key: str, why: str, right: str, *, kind: str = "contradiction") -> UserError:
     """The error for an option whose value does not go with that of another one."""
-    value = OmegaConf.select(cfg, key)
+    value = cfg.value(key)
     return UserError(f"{key}={value} {why}; type {right}", kind=kind, key=key, value=value, right=right)

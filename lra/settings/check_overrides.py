@@ -13,7 +13,7 @@ from lra.base.paths import NO_OPTION_KEYS, conf_choices
 from lra.base.printed_commands import override, shell_word, typed_command
 from lra.runs.schema import TARGET
 from lra.settings.added_keys import USER_GROUPS
-from lra.settings.compose import load_config, sweep_params
+from lra.settings.compose import compose_config, sweep_params
 from lra.settings.declared import class_of, group_options, groups_in, keys_of, names_in
 from lra.settings.environment_values import is_from_environment, with_environment
 from lra.settings.method import ATTENTION
@@ -86,7 +86,7 @@ def check_overrides(
     first = [each for each in settings if each in added or each.key_or_group in runs[0].keys]
     # With the changed options; only where one is added, because a wrong value may not be composed.
     firsts = [text for each in (*groups, *first) for text in one_by_one(str(each.input_line))[:1]]
-    whole = load_config(verb, firsts) if added else None
+    whole = compose_config(verb, firsts) if added else None
     to_check: list[tuple[Parsed, object, object, object]] = []
     for each in (each for each in settings if not each.is_delete()):
         key = each.key_or_group
@@ -143,7 +143,7 @@ def _is_left_out(verb: str, typed: Parsed) -> bool:
     """Tell whether an override says that a config group is null, and without the override it is."""
     if values_of(typed) != [None] or typed.type is not OverrideType.CHANGE:
         return False
-    chosen = load_config(verb, with_hydra=True).hydra.runtime.choices
+    chosen = compose_config(verb, with_hydra=True).hydra.runtime.choices
     return typed.key_or_group in chosen and chosen[typed.key_or_group] in (None, "null")
 
 
@@ -152,7 +152,7 @@ def _check_groups(verb: str, groups: Sequence[Parsed], own: Sequence[str]) -> No
     for each in groups:
         key = each.key_or_group
         if key not in groups_in(verb) and key not in names_in(verb) and each.type is OverrideType.CHANGE:
-            cfg, value = load_config(verb), Override(each.input_line).text
+            cfg, value = compose_config(verb), Override(each.input_line).text
             raise unknown_option(key, cfg, group_options(cfg, "", verb=verb), Typed(verb=verb, value=value, own=own))
 
 
@@ -210,7 +210,7 @@ def _runs(verb: str, groups: list[Parsed], settings: list[Parsed], own: Sequence
 
 
 def _composed(verb: str, overrides: list[str]) -> Run:
-    cfg = load_config(verb, overrides)
+    cfg = compose_config(verb, overrides)
     return Run(cfg, frozenset(keys_of(cfg)))
 
 

@@ -1,8 +1,9 @@
 """Compose configurations with Hydra."""
 
 import functools
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from hydra import compose, initialize_config_dir
 from hydra.core.config_search_path import ConfigSearchPath
@@ -10,8 +11,10 @@ from hydra.core.global_hydra import GlobalHydra
 from hydra.core.override_parser.types import Override as Parsed
 from hydra.core.override_parser.types import OverrideType
 from hydra.core.plugins import Plugins
+from hydra.errors import HydraException
 from hydra.plugins.search_path_plugin import SearchPathPlugin
 from omegaconf import DictConfig, OmegaConf, open_dict
+from omegaconf.errors import OmegaConfBaseException
 
 from lra.base.paths import (
     DESCRIPTION,
@@ -25,6 +28,7 @@ from lra.base.paths import (
 from lra.settings.override_values import parse
 from lra.settings.private_hydra import set_values
 from lra.settings.protocol_files import model_name, options_name, recipe_name, short_options_name
+from lra.settings.run_config import RunConfig
 from lra.settings.run_folder import run_dir
 from lra.settings.wandb_mode import wandb_mode
 
@@ -32,7 +36,7 @@ CONF = conf_dir()
 RESOLVERS: dict[str, Callable[..., str]] = {  # what `${lra.NAME:…}` of a configuration file calls
     "data_dir": lambda: str(data_dir()),
     "runs_dir": lambda: str(runs_dir()),
-    "run_dir": lambda *, _root_: str(run_dir(_root_)),
+    "run_dir": lambda *, _root_: str(run_dir(RunConfig(_root_))),
     "recipe": recipe_name,
     "model": model_name,
     "options": options_name,
@@ -42,6 +46,8 @@ RESOLVERS: dict[str, Callable[..., str]] = {  # what `${lra.NAME:…}` of a conf
 for _name, _function in RESOLVERS.items():
     OmegaConf.register_new_resolver(f"lra.{_name}", _function, replace=True)
 
+COMPOSING_ERRORS = (HydraException, OmegaConfBaseException)
+OF_PROTOCOL = "${protocol."  # in a value that a protocol decides
 OF_A_SEARCH = ("search", "budget")  # keys beside what a sweep's file varies
 
 
@@ -62,7 +68,12 @@ def look_through_own_folders() -> None:
 look_through_own_folders()
 
 
-def load_config(name: str, overrides: Sequence[str] = (), *, with_hydra: bool = False) -> DictConfig:
+def load_config(name: str, overrides: Sequence[str] = ()) -> RunConfig:
+    """Compose the configuration of `lra NAME OVERRIDES`, with its types; see `compose_config`."""
+    return RunConfig(compose_config(name, overrides))
+
+
+def compose_config(name: str, overrides: Sequence[str] = (), *, with_hydra: bool = False) -> DictConfig:
     """Compose the configuration that `lra NAME OVERRIDES` would use, with the `hydra` node if `with_hydra`.
 
     Only the overrides that choose files need Hydra to compose; the values are then set in a copy, as Hydra sets them.
@@ -144,6 +155,20 @@ def _composed_by_hydra(name: str, overrides: tuple[str, ...]) -> DictConfig:
         GlobalHydra.instance().hydra = running
 
 
+def with_attention(cfg: RunConfig, name: str) -> RunConfig:
+    """Copy a configuration, with another attention, which has the options of lra's own file."""
+    other = cfg.composed.copy()
+    other.attention = OmegaConf.load(CONF / "attention" / f"{name}.yaml")
+    other.mixer = OmegaConf.load(CONF / "mixer" / "attention.yaml")
+    return RunConfig(without_descriptions(other))
+
+
+def task_config(file: Mapping[str, Any], size: str, data: Path) -> RunConfig:
+    """Make the part of a configuration that a task's file decides, at a size, with data below a folder."""
+    task = {key: value for key, value in file.items() if OF_PROTOCOL not in str(value)}
+    return RunConfig(OmegaConf.create({"task": task, "size": {"name": size}, "paths": {"data": str(data)}}))
+
+
 def without_descriptions(cfg: DictConfig) -> DictConfig:
     """Take what describes an attention, a mixer or a task out of a configuration, in place; return it."""
     with open_dict(cfg):
@@ -168,6 +193,6 @@ def _sweep_file(sweep: str) -> dict[str, str]:
     path = next(path for folder in conf_dirs() if (path := folder / "sweep" / f"{sweep}.yaml").is_file())
     file = without_defaults(path)
     if file is None or "${" in OmegaConf.to_yaml(file):
-        file = load_config("train", [f"sweep={sweep}"], with_hydra=True)
+        file = compose_config("train", [f"sweep={sweep}"], with_hydra=True)
     params = OmegaConf.select(file, "hydra.sweeper.params") or {}
     return {str(key): str(values) for key, values in params.items()}

@@ -3,11 +3,10 @@
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-from omegaconf import DictConfig
-
 from lra.runs.schema import TARGET, is_ours, own_model
 from lra.settings.method import mixer_settings, mixes_by_attention
 from lra.settings.processes_and_parts import AUTO, batch_parts, num_processes
+from lra.settings.run_config import RunConfig
 
 # Options of attentions whose training step no graph can record: the values that it has, why, and one without it.
 NOT_IN_GRAPHS: Mapping[str, tuple[Callable[[object], bool], str, object]] = {
@@ -24,21 +23,21 @@ class Obstacle(NamedTuple):
     right: str
 
 
-def attention_obstacle(cfg: DictConfig) -> Obstacle | None:
+def attention_obstacle(cfg: RunConfig) -> Obstacle | None:
     """Find an option of the attention that keeps every kind of CUDA graph from recording a step."""
-    attention = (mixes_by_attention(cfg) and cfg.get("attention")) or {}
+    attention = cfg.attention if mixes_by_attention(cfg) and cfg.has("attention") else {}
     for name, (prevents, does, without) in NOT_IN_GRAPHS.items():
         if prevents(attention.get(name)):
             return Obstacle(f"attention.{name}={attention[name]}", does, f"attention.{name}={without}")
     return None
 
 
-def obstacle(cfg: DictConfig) -> Obstacle | None:
+def obstacle(cfg: RunConfig) -> Obstacle | None:
     """Find a setting with which `trainer.cuda_graph=true` cannot record a step; None: there is none."""
     trainer, parts = cfg.trainer, batch_parts(cfg)
     if trainer.accelerator == "cpu":
         return Obstacle("trainer.accelerator=cpu", "has no CUDA graphs", "trainer=gpu")
-    if cfg.get("compile"):  # the stored configuration of an older run does not have it
+    if cfg.compile:
         return Obstacle(f"compile={cfg.compile}", "makes graphs of its own", "compile=false")
     if trainer.precision == "16-mixed":
         does = "scales the loss by what the last step has found"
@@ -49,18 +48,17 @@ def obstacle(cfg: DictConfig) -> Obstacle | None:
     if num_processes(cfg) > 1:
         does = "exchanges gradients within the backward pass"
         return Obstacle(f"trainer.devices={trainer.devices}", does, "trainer.devices=1")
-    if trainer.get("detect_anomaly"):
+    if cfg.value("trainer.detect_anomaly"):
         return Obstacle("trainer.detect_anomaly=true", "reads every gradient", "trainer.detect_anomaly=false")
     return attention_obstacle(cfg)
 
 
-def records_step(cfg: DictConfig) -> bool:
+def records_step(cfg: RunConfig) -> bool:
     """Tell whether a run records its training step as a CUDA graph.
 
     With `auto` a class of the user's own is not recorded: what it does in Python at each step would happen once.
     """
-    chosen = cfg.trainer.get("cuda_graph", False)  # the stored configuration of an older run does not have it
-    if chosen != AUTO:
-        return bool(chosen)
+    if cfg.trainer.cuda_graph != AUTO:
+        return bool(cfg.trainer.cuda_graph)
     ours = own_model(cfg.model) is None and is_ours(mixer_settings(cfg)[TARGET])
     return ours and obstacle(cfg) is None

@@ -9,7 +9,7 @@ from functools import cache
 from typing import Any, NamedTuple
 
 import yaml
-from hydra.utils import get_object
+from hydra.utils import get_class, get_object
 from omegaconf import DictConfig, OmegaConf
 
 from lra.base.option_types import argument_types
@@ -93,6 +93,11 @@ def declared_by_class(target: str) -> Options:
         return Options({})
     kinds, takes_others = declared_types(constructor)
     return Options(kinds, None if takes_others else target)
+
+
+def class_named(target: str) -> type:
+    """The class of a `_target_`."""
+    return get_class(target)
 
 
 def declares(target: str, attribute: str, otherwise: Any) -> Any:

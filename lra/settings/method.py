@@ -2,34 +2,31 @@
 
 from typing import Any
 
-from omegaconf import DictConfig
-
 from lra.runs.schema import Identity, own_model
-from lra.settings.plain_values import plain
+from lra.settings.run_config import RunConfig
 
 ATTENTION = "attention"  # the mixer that is configured by `attention=NAME`
 
 
-def method_name(cfg: DictConfig) -> str:
+def method_name(cfg: RunConfig) -> str:
     """Name the method that a table row is called after: the attention, another mixer, or a whole model.
 
     A model of the user's own, in place of the shared encoder, has the `name` in its file or that of its class.
     """
-    name: str = cfg[mixer_group(cfg)].name
-    return own_model(cfg.model) or name
+    return own_model(cfg.model) or str(mixer_settings(cfg)["name"])
 
 
-def mixes_by_attention(cfg: DictConfig) -> bool:
+def mixes_by_attention(cfg: RunConfig) -> bool:
     """Tell whether the mixer is self-attention; the stored configuration of an older run has no `mixer`."""
-    return "mixer" not in cfg or cfg.mixer.name == ATTENTION
+    return not cfg.has("mixer") or cfg.mixer.name == ATTENTION
 
 
-def mixer_group(cfg: DictConfig) -> str:
+def mixer_group(cfg: RunConfig) -> str:
     """Name the config group with the mixer's options: `attention`, or `mixer`."""
     return ATTENTION if mixes_by_attention(cfg) else "mixer"
 
 
-def identity(cfg: DictConfig) -> Identity:
+def identity(cfg: RunConfig) -> Identity:
     """Collect the words that name a run: those of its record, of its folder and of its row in a table."""
     return {
         "task": cfg.task.name,
@@ -41,6 +38,6 @@ def identity(cfg: DictConfig) -> Identity:
     }
 
 
-def mixer_settings(cfg: DictConfig) -> dict[str, Any]:
+def mixer_settings(cfg: RunConfig) -> dict[str, Any]:
     """Return name and options of the attention, or of the mixer in its place; interpolations are resolved."""
-    return plain(cfg[mixer_group(cfg)])
+    return cfg.plain(mixer_group(cfg))

@@ -2,11 +2,14 @@
 
 import itertools
 from collections.abc import Iterable
+from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 from hydra.core.override_parser.overrides_parser import OverridesParser
-from hydra.core.override_parser.types import ChoiceSweep, IntervalSweep, QuotedString
+from hydra.core.override_parser.types import ChoiceSweep, IntervalSweep, QuotedString, RangeSweep
 from hydra.core.override_parser.types import Override as Parsed
+from omegaconf import OmegaConf
 
 from lra.base.option_types import as_typed
 from lra.base.overrides import Override, Overrides
@@ -53,6 +56,46 @@ def one_by_one(text: str) -> Overrides:
 def product_of(overrides: Iterable[str]) -> list[Overrides]:
     """List all combinations of the values of some overrides; those of the first one change slowest."""
     return [Overrides(combination) for combination in itertools.product(*map(one_by_one, overrides))]
+
+
+def is_interval(text: str) -> bool:
+    """Tell whether an override has an interval in place of values."""
+    return isinstance(parse(text).value(), IntervalSweep)
+
+
+def tags_of_choices(text: str) -> set[str]:
+    """The tags of choices, as in `tag(log, choice(1, 2))`; none where there are none."""
+    value = parse(text).value()
+    return set(value.tags) if isinstance(value, ChoiceSweep) else set()
+
+
+def has_tagged_range(text: str) -> bool:
+    """Tell whether an override has a range with a tag, which means nothing."""
+    value = parse(text).value()
+    return isinstance(value, RangeSweep) and bool(value.tags)
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """What an override with tags draws from: `choices` as they are typed, or the ends of an interval."""
+
+    tags: set[str]
+    choices: list[str]
+    ends: tuple[Any, Any] | None
+
+
+def drawn_from(text: str) -> Drawn:
+    """Read what an override draws from."""
+    parsed = parse(text)
+    sweep: Any = parsed.value()
+    if isinstance(sweep, ChoiceSweep):
+        return Drawn(set(sweep.tags), list(parsed.sweep_string_iterator()), None)
+    return Drawn(set(sweep.tags), [], (sweep.start, sweep.end))
+
+
+def yaml_value(text: str) -> Any:
+    """Read the value of an override as a YAML file would have it."""
+    return OmegaConf.from_dotlist([f"value={text}"]).value
 
 
 def as_text(typed: Parsed) -> str:

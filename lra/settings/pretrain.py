@@ -1,41 +1,36 @@
 """Whether a run's encoder is pretrained, and the configuration of that stage."""
 
-from omegaconf import DictConfig, OmegaConf
+from lra.settings.run_config import RunConfig
 
 SOURCE = "pretrain.from"
 CROSS_ENTROPY, L1 = "cross_entropy", "l1"
 OF_RECIPE = {"steps": "steps", "eval_every": "eval_every", "warmup_fraction": "warmup_fraction", "lr": "optimizer.lr"}
 
 
-def is_pretrained(cfg: DictConfig) -> bool:
+def is_pretrained(cfg: RunConfig) -> bool:
     """Tell whether a stage of self-pretraining comes first; the stored configuration of an older run does not say."""
-    return bool(OmegaConf.select(cfg, "pretrain.name", default="none") != "none")
+    return cfg.has("pretrain") and cfg.pretrain.name != "none"
 
 
-def taken_from(cfg: DictConfig) -> str | None:
+def taken_from(cfg: RunConfig) -> str | None:
     """Return the hash of the settings of the earlier run whose pretraining is taken; None if the run trains its own."""
-    digits: str | None = OmegaConf.select(cfg, SOURCE)
-    return digits
+    return cfg.pretrain.from_ if is_pretrained(cfg) else None
 
 
-def predicts_values(cfg: DictConfig) -> bool:
+def predicts_values(cfg: RunConfig) -> bool:
     """Tell whether the encoder reads real values of pixels, so that a loss may be a distance."""
-    return bool(OmegaConf.select(cfg, "model.inputs") == "values")
+    return bool(cfg.model.get("inputs") == "values")
 
 
-def loss_of_pretraining(cfg: DictConfig) -> str:
+def loss_of_pretraining(cfg: RunConfig) -> str:
     """Return the loss: that of `pretrain.loss`, where `auto` is L1 for tasks whose authors use it on real values."""
-    chosen = str(OmegaConf.select(cfg, "pretrain.loss", default=CROSS_ENTROPY))
-    if chosen != "auto":
-        return chosen
+    if cfg.pretrain.loss != "auto":
+        return cfg.pretrain.loss
     return L1 if predicts_values(cfg) and cfg.task.name in cfg.pretrain.by_l1 else CROSS_ENTROPY
 
 
-def stage_config(cfg: DictConfig) -> DictConfig:
+def stage_config(cfg: RunConfig) -> RunConfig:
     """Copy a configuration, with the recipe of its pretraining: what `pretrain` does not have is the recipe's."""
-    stage = cfg.copy()
-    values = {key: cfg.pretrain[key] for key in OF_RECIPE}  # first all: some refer to the recipe
-    for key, of_recipe in OF_RECIPE.items():
-        OmegaConf.update(stage, f"pretrain.{key}", values[key])
-        OmegaConf.update(stage, f"recipe.{of_recipe}", values[key])
-    return stage
+    values = {key: getattr(cfg.pretrain, key) for key in OF_RECIPE}  # of `cfg`: some refer to the recipe
+    own = {f"pretrain.{key}": value for key, value in values.items()}
+    return cfg.changed({**own, **{f"recipe.{OF_RECIPE[key]}": value for key, value in values.items()}})

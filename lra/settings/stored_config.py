@@ -21,6 +21,7 @@ from lra.settings.added_keys import OWN_ARGUMENTS, USER_GROUPS
 from lra.settings.check import check_config
 from lra.settings.declared import declared_in_group, needed_by_class
 from lra.settings.method import mixes_by_attention
+from lra.settings.run_config import Config, RunConfig
 from lra.types import UserError
 
 MOST_CONFIG_BYTES = 2**20  # the usual size is 3 kB
@@ -48,8 +49,8 @@ TORCHS = re.compile(r"torch\.optim\.(lr_scheduler\.)?[A-Z]\w*")  # an optimizer 
 NAMED = ("task", "attention", "protocol", "size", "mixer")  # groups whose names are those of folders and rows
 
 
-def read_trained_config(folder: Path, paths: DictConfig) -> DictConfig:
-    """Read the configuration of a trained run, and set its `paths`: data and runs may have moved since training.
+def read_trained_config(folder: Path, places: Config) -> RunConfig:
+    """Read the configuration of a trained run, with the `paths` of another: data and runs may have moved since.
 
     Raises:
         UserError: when the folder is not that of a trained run; as `read_stored_config` does.
@@ -58,12 +59,12 @@ def read_trained_config(folder: Path, paths: DictConfig) -> DictConfig:
         if not (folder / file).is_file():
             line = f"{folder} has no {file}, so it is not the folder of a trained run; lra train makes one"
             raise UserError(line, kind="missing_file", key=file, value=folder)
-    cfg = read_stored_config(folder)
-    cfg.paths = paths
-    return cfg
+    composed = read_stored_config(folder).composed
+    composed.paths = places.composed.paths
+    return RunConfig(composed)
 
 
-def read_stored_config(folder: Path) -> DictConfig:
+def read_stored_config(folder: Path) -> RunConfig:
     """Read and check the configuration that a run was trained with.
 
     It may have no interpolations, and only those `_target_` that today's conf tree names. So building a model from it
@@ -90,12 +91,12 @@ def read_stored_config(folder: Path) -> DictConfig:
                 for later, value in values_before(settings, str(name)).items():
                     settings.setdefault(later, value)
         _check_complete(cfg, nodes)
-        check_config(cfg, None)
+        check_config(RunConfig(cfg), None)
     except UserError as error:
         of_other_version = error.kind in ("missing_option", "unknown_option", "removed_option")
         advice = _in_that_version(folder) if of_other_version else RETRAIN
         raise error.reworded(f"{path}: {error}; {advice}") from error
-    return cfg
+    return RunConfig(cfg)
 
 
 def _read(path: Path) -> DictConfig:
@@ -165,7 +166,7 @@ def _check_complete(cfg: DictConfig, nodes: Iterable[str]) -> None:
     """Refuse a configuration without an option that is needed: another version may have behaved otherwise."""
     for group in (*nodes, ""):
         node = OmegaConf.select(cfg, group) if group else cfg
-        is_class = group in CLASSES or (group == "mixer" and not mixes_by_attention(cfg))
+        is_class = group in CLASSES or (group == "mixer" and not mixes_by_attention(RunConfig(cfg)))
         is_made_later = group != "task.spec"  # from arguments of ours
         if is_class and (not isinstance(node.get(TARGET), str) or node.get("_partial_", False) is not is_made_later):
             line = f"{group} has no class: _target_ or _partial_ is missing or wrong"

@@ -16,7 +16,8 @@ from lra.base.overrides import Override
 from lra.base.paths import NO_OPTION_KEYS, conf_dirs, conf_groups, conf_names
 from lra.base.printed_commands import PLAIN_TEXT, shell_command
 from lra.settings.added_keys import INSTEAD
-from lra.settings.declared import Options, declared_in_group, keys_of, trainers_own
+from lra.settings.compose import compose_config
+from lra.settings.declared import Options, declared_in_group, group_options, keys_of, trainers_own
 from lra.settings.option_groups import GROUPS
 from lra.settings.other_words import (
     ALIKE,
@@ -27,6 +28,7 @@ from lra.settings.other_words import (
     without_hyphens,
 )
 from lra.settings.pretrain import is_pretrained
+from lra.settings.run_config import Config, RunConfig
 from lra.training.wandb_limits import SET_BY_LRA
 from lra.types import UserError
 
@@ -84,7 +86,7 @@ def unknown_option(
     if group == "logger.wandb" and name in SET_BY_LRA:
         line = f"{key} is set by lra itself, so that a resumed run stays one; leave it out"
         return UserError(line, kind="unknown_option", key=key)
-    if group == "pretrain" and name in GROUPS[group] and not is_pretrained(cfg):
+    if group == "pretrain" and name in GROUPS[group] and not is_pretrained(RunConfig(cfg)):
         masked = f"pretrain=masked {with_typed_value(key, value)}"
         line = f"{key} has no effect without a pretraining; {advice or f'type for example {masked}'}"
         return UserError(line, kind="unknown_option", key=key, right=masked)
@@ -115,6 +117,13 @@ def unknown_option(
         takes = f"lra {(verb or 'train').replace('_', ' ')} takes {', '.join(known)}"
         hint = takes if len(known) <= MOST_LISTED else "no name is like it"
     return UserError(f"unknown option {key}{location}; {hint}; {advice}", kind="unknown_option", key=key, right=right)
+
+
+def unknown_own_option(verb: str, typed: Override, advice: str) -> UserError:
+    """The error for an unknown option of a command that has its own alone."""
+    cfg = compose_config(verb)
+    options = group_options(cfg, "", verb=verb)
+    return unknown_option(typed.key, cfg, options, Typed(verb=verb, value=typed.text), advice=advice)
 
 
 def _keys_to_type(cfg: DictConfig) -> list[str]:
@@ -214,18 +223,17 @@ def fits(cfg: DictConfig, key: str, value: object) -> bool:
     return default in (None, "???") or isinstance(value, type(default))
 
 
-def unknown_flag(flags: Sequence[str], verb: str, problem: str, cfg: DictConfig, own: Sequence[str] = ()) -> UserError:
+def unknown_flag(flags: Sequence[str], verb: str, problem: str, config: Config, own: Sequence[str] = ()) -> UserError:
     """The error for `--task listops`, which is typed `task=listops`, and for what is no flag of any program.
 
     Args:
         flags: the arguments from the flag on.
         verb: the verb that was typed.
         problem: what is wrong with the flag.
-        cfg: the configuration of the verb, or of its runs.
-        own: options of that verb, where `cfg` is that of its runs.
+        config: the configuration of the verb, or of its runs.
+        own: options of that verb, where `config` is that of its runs.
     """
-    override = without_hyphens(flags)
-    right = None
+    override, cfg, right = without_hyphens(flags), config.composed, None
     if override is not None:
         key, value = Override(override).key, Override(override).text
         known = [*own, *_keys_to_type(cfg)]

@@ -13,7 +13,7 @@ from omegaconf import DictConfig, OmegaConf
 
 from lra.base.option_types import Effects, allows, as_typed, choices_of
 from lra.runs.schema import own_model
-from lra.settings.compose import load_config
+from lra.settings.compose import compose_config
 from lra.settings.declared import class_of, declares, keys_of
 from lra.settings.option_groups import EFFECTIVE_WITH, EXAMPLES
 from lra.settings.override_values import one_by_one, product_of, values_of
@@ -75,11 +75,11 @@ def _changes(typed: Parsed, without: DictConfig) -> bool:
 def _runs(verb: str, groups: Sequence[Parsed], options: Sequence[Parsed]) -> Iterator[DictConfig]:
     """Compose the configuration of each run, of one seed; an option that a choice lacks is not of that run."""
     for choices in product_of(str(each.input_line) for each in groups):
-        keys = {*keys_of(load_config(verb, choices))}
+        keys = {*keys_of(compose_config(verb, choices))}
         own = [each for each in options if each.key_or_group in keys or each.type in ADDS]
         axes = [str(each.input_line) for each in own if each.key_or_group != "seed"]
         for combination in product_of(filter(one_by_one, axes)):  # factors of a value are no values
-            yield load_config(verb, [*choices, *combination])
+            yield compose_config(verb, [*choices, *combination])
 
 
 def _unused(typed: Parsed, cfg: DictConfig, without: DictConfig) -> UserError:

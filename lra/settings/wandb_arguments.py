@@ -3,15 +3,13 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from omegaconf import DictConfig
-
 from lra.settings.method import identity, method_name, mixer_group
-from lra.settings.plain_values import plain
+from lra.settings.run_config import RunConfig
 from lra.training.wandb_limits import as_arguments, check_names, names_of_run
 
 
 def wandb_arguments(
-    cfg: DictConfig, *, name: str, job_type: str, tags: Sequence[str], config: Mapping[str, object]
+    cfg: RunConfig, *, name: str, job_type: str, tags: Sequence[str], config: Mapping[str, object]
 ) -> dict[str, Any]:
     """Collect the arguments: `logger.wandb`, whose own name, group or job type replace these here.
 
@@ -20,7 +18,7 @@ def wandb_arguments(
     Raises:
         UserError: for what W&B would refuse.
     """
-    own = plain(cfg.logger.wandb)
+    own = cfg.value("logger.wandb")
     options = {value: mixer_group(cfg) if option == "attention" else option for option, value in identity(cfg).items()}
     ours = {
         "name": (name, "the run's name"),
@@ -33,7 +31,7 @@ def wandb_arguments(
     return {**own, **as_arguments(names), "config": config}
 
 
-def names_of_training(cfg: DictConfig) -> dict[str, Any]:
+def names_of_training(cfg: RunConfig) -> dict[str, Any]:
     """Name the W&B run of a training: the `name`, `job_type` and `tags` for `wandb_arguments`."""
     task, method = cfg.task.name, method_name(cfg)
     tags = [task, method, cfg.protocol.name, cfg.size.name]

@@ -2,7 +2,7 @@
 
 import os
 
-from omegaconf import DictConfig
+from lra.settings.run_config import RunConfig
 
 
 def wandb_mode(mode: str) -> str:
@@ -12,7 +12,7 @@ def wandb_mode(mode: str) -> str:
     return {"": "offline", "dryrun": "offline", "run": "online"}.get(mode, mode)
 
 
-def logs_to_wandb(cfg: DictConfig) -> bool:
+def logs_to_wandb(cfg: RunConfig) -> bool:
     """Tell whether a W&B run is written: not with `logger=csv`, nor with `logger.wandb.mode=disabled`."""
-    chosen = cfg.logger.get("wandb")  # `~logger.wandb` takes it away
-    return chosen is not None and chosen.mode != "disabled"
+    chosen = cfg.value("logger.wandb")  # `~logger.wandb` takes it away
+    return chosen is not None and chosen["mode"] != "disabled"

@@ -7,8 +7,6 @@ import re
 import traceback
 
 import yaml
-from hydra.errors import HydraException, InstantiationException
-from omegaconf.errors import OmegaConfBaseException
 
 from lra.base.files import DISK_FULL
 from lra.base.printed_commands import shell_command
@@ -30,6 +28,9 @@ FOLDER_PROBLEMS = {
     errno.EOPNOTSUPP: "files cannot be locked on this file system (flock)",
     errno.ENOENT: "there is no such file or folder, and it cannot be made",
 }
+HYDRAS = "hydra.errors.HydraException"
+OMEGACONFS = "omegaconf.errors.OmegaConfBaseException"
+LIGHTNINGS = "lightning_fabric.utilities.exceptions.MisconfigurationException"
 NOT_FORESEEN = "not foreseen"  # said of any other error
 TARGET_NOT_FOUND = re.compile(r"Error locating target '([^']+)'")
 MISSING_SIZE = re.compile(r"Interpolation key 'task\.sizes\.([^']+)' not found")
@@ -50,7 +51,7 @@ def _target_line(target: str, error: BaseException | None) -> str:
 def users_error(error: BaseException | None) -> UserError | None:
     """Find the user's mistake that an error tells of: Hydra wraps what its constructors and resolvers raise."""
     while error is not None and not isinstance(error, UserError):
-        wraps = isinstance(error, HydraException | OmegaConfBaseException)  # not always with a cause
+        wraps = _is_a(error, HYDRAS, OMEGACONFS)  # not always with a cause
         error = error.__cause__ or (error.__context__ if wraps else None)
     return error
 
@@ -68,14 +69,14 @@ def _in_words(error: BaseException) -> str:
         mark = error.problem_mark
         return f"{mark.name} cannot be read as YAML: line {mark.line + 1}, {error.problem}"
     target = TARGET_NOT_FOUND.search(str(error))
-    if isinstance(error, InstantiationException) and target:
+    if _is_a(error, "hydra.errors.InstantiationException") and target:
         return _target_line(target[1], error.__cause__)
     size = MISSING_SIZE.search(str(error))
-    if isinstance(error, OmegaConfBaseException) and size:
+    if _is_a(error, OMEGACONFS) and size:
         return f"the task has no size={size[1]}; type another, or add {size[1]} to the sizes in the task's YAML file"
     if "INTERVAL_SWEEP" in str(error):
         return "an interval has no list of values to run; to draw from it type: lra tune"
-    if isinstance(error, OmegaConfBaseException) or type(error).__module__.startswith("hydra."):
+    if _is_a(error, OMEGACONFS) or type(error).__module__.startswith("hydra."):
         return _first_lines(error)
     if isinstance(error, OSError) and error.errno in FOLDER_PROBLEMS:
         path = error.filename2 or error.filename  # `filename2` is the target of a copy
@@ -86,7 +87,7 @@ def _in_words(error: BaseException) -> str:
     full = next((number for number in DISK_FULL if os.strerror(number) in str(error)), None)
     if full is not None:  # array_record and safetensors raise no OSError
         return _folder_line(f"{FOLDER_PROBLEMS[full]} ({type(error).__name__})")
-    if _is_of_lightning(error):
+    if _is_a(error, LIGHTNINGS):
         return f"Lightning refuses these settings: {_first_lines(error)}"
     if is_out_of_memory(error):
         return (
@@ -103,10 +104,9 @@ def _is_raised_by_hydra(error: BaseException) -> bool:
     return bool(frames) and frames[-1].f_globals.get("__name__", "").startswith("hydra.")
 
 
-def _is_of_lightning(error: BaseException) -> bool:
-    """Tell whether Lightning refuses a configuration, without an import of it, which takes seconds."""
-    names = {f"{kind.__module__}.{kind.__name__}" for kind in type(error).__mro__}
-    return "lightning_fabric.utilities.exceptions.MisconfigurationException" in names
+def _is_a(error: BaseException, *kinds: str) -> bool:
+    """Tell whether an error is of a kind, named with its module, without an import of it, which may take seconds."""
+    return any(f"{kind.__module__}.{kind.__name__}" in kinds for kind in type(error).__mro__)
 
 
 def _can_be_read(path: str) -> bool:

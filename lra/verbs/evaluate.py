@@ -17,12 +17,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from omegaconf import DictConfig, OmegaConf
-
 from lra.base.overrides import Override, Overrides
 from lra.base.printed_commands import command, override, shell_word, typed_command
+from lra.settings.command_options import Evaluate
 from lra.settings.override_values import values_of
 from lra.settings.read_override import read_override
+from lra.settings.run_config import RunConfig
 from lra.types import UserError
 
 if TYPE_CHECKING:
@@ -56,12 +56,13 @@ def _of_this_command(argument: Override) -> str:
     raise UserError(line, kind="no_effect", key=argument.key, right=right)
 
 
-def run(cfg: DictConfig) -> Evaluation:
+def run(cfg: RunConfig) -> Evaluation:
     """Test the run that `cfg.run` and `cfg.seed` name."""
-    if OmegaConf.select(cfg, "run") is None:
+    asked = Evaluate.view(cfg)
+    if asked.run is None:
         right = [command("evaluate", "run=a1b9200f", "seed=0"), command("show runs")]
         line = f"run= is missing; type for example: {right[0]}; {right[1]} lists them"
         raise UserError(line, kind="missing_option", key="run", right=right)
     from lra.verbs.evaluate_run import evaluate_run  # torch: a mistyped word is told at once
 
-    return evaluate_run(cfg, {key: cfg[key] for key in OF_TRAINER if cfg[key] is not None})
+    return evaluate_run(asked, {key: value for key in OF_TRAINER if (value := getattr(asked, key)) is not None})

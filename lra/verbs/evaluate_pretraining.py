@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 
-from omegaconf import DictConfig
 from rich.console import Console
 
 from lra.from_config import machine_and_loggers
@@ -10,6 +9,7 @@ from lra.from_config.pretraining import build_pretraining
 from lra.run import Run
 from lra.runs.files import BEST, PRETRAINING
 from lra.settings.pretrain import stage_config
+from lra.settings.run_config import RunConfig
 from lra.training.checkpoints import read_matching_weights
 from lra.training.machine import inference_on
 from lra.types import to_device
@@ -46,7 +46,7 @@ class PretrainingEvaluation:
         console.print(f"pretraining: {share}; loss {self.loss:.4f}")
 
 
-def evaluate_pretraining(trained: DictConfig, run: Run) -> PretrainingEvaluation:
+def evaluate_pretraining(trained: RunConfig, run: Run) -> PretrainingEvaluation:
     """Test the pretraining of a run on the dev part.
 
     Args:

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import torch
-from omegaconf import DictConfig, OmegaConf
 from rich.console import Console
 from torch import Tensor
 
@@ -17,8 +15,10 @@ from lra.from_config import build_data, build_datamodule, build_module, build_tr
 from lra.run import Run
 from lra.runs.files import BEST
 from lra.settings.check import check_config
+from lra.settings.command_options import Evaluate
 from lra.settings.pretrain import is_pretrained, taken_from
-from lra.settings.processes_and_parts import num_processes, use_one_device
+from lra.settings.processes_and_parts import num_processes, on_one_device
+from lra.settings.run_config import RunConfig
 from lra.terminal.console import make_console
 from lra.training.compiled import compile_model
 from lra.training.correct_examples import correct_examples
@@ -74,7 +74,7 @@ class Evaluation:
             raise UserError(line, kind="other_accuracy", key=str(self.run.folder), value=self.accuracy)
 
 
-def evaluate_run(cfg: DictConfig, trainer: Mapping[str, object]) -> Evaluation:
+def evaluate_run(cfg: Evaluate, trainer: Mapping[str, object]) -> Evaluation:
     """Test the run that `cfg.run` and `cfg.seed` name, and compare its accuracy with the recorded one.
 
     Args:
@@ -85,17 +85,16 @@ def evaluate_run(cfg: DictConfig, trainer: Mapping[str, object]) -> Evaluation:
         UserError: when there is no such run.
     """
     console = make_console()
-    run = Run.find(str(cfg.run), runs=Path(cfg.paths.runs), seed=OmegaConf.select(cfg, "seed"))
-    trained = run.config_with(cfg.paths)
+    run = Run.find(str(cfg.run), runs=cfg.paths.runs, seed=cfg.seed)
+    trained = run.config_at(cfg)
     console.print(visible(str(run.folder)), style="dim")
     if num_processes(trained) > 1:
         trained_on = f"trained on {num_processes(trained)} devices"
         console.print(f"{trained_on}, tested here on one device, with the same batches")
-        use_one_device(trained)
-    if trained.trainer.get("data_on_device"):
-        trained.trainer.data_on_device = False  # for one pass it need not be copied; the batches are the same
+        trained = on_one_device(trained)
+    # For one pass the data need not be copied to the device; the batches are the same.
+    trained = trained.changed({"trainer.data_on_device": False, **{f"trainer.{key}": trainer[key] for key in trainer}})
     if trainer:
-        trained.trainer.update(trainer)
         check_config(trained, None)
     correct = _correct(trained, run)
     record = run.record
@@ -109,7 +108,7 @@ def evaluate_run(cfg: DictConfig, trainer: Mapping[str, object]) -> Evaluation:
     )
 
 
-def _pretraining(trained: DictConfig, run: Run) -> PretrainingEvaluation | None:
+def _pretraining(trained: RunConfig, run: Run) -> PretrainingEvaluation | None:
     """Test the pretraining of a run that has one of its own."""
     if not is_pretrained(trained) or taken_from(trained) is not None:
         return None
@@ -118,13 +117,13 @@ def _pretraining(trained: DictConfig, run: Run) -> PretrainingEvaluation | None:
     return evaluate_pretraining(trained, run)
 
 
-def _correct(trained: DictConfig, run: Run) -> Tensor:
+def _correct(trained: RunConfig, run: Run) -> Tensor:
     """Tell which test examples the best checkpoint predicts right, `[examples]` bool."""
     machine = machine_and_loggers.build_machine(trained)
     added = TrainerAdditions(arguments=machine_and_loggers.build_trainer_arguments(trained))
     if not added.arguments:
         batches, model = build_data(trained).test_dataloader(), build_trained_model(trained, run.folder)
-        compile_model(model, trained.get("compile"))
+        compile_model(model, trained.compile)
         return correct_examples(model, batches, machine)
     from lra.training import run as training
 

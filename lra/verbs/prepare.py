@@ -25,7 +25,6 @@ The store goes under $LRA_DATA_DIR (lra doctor names the folder). An existing st
 from dataclasses import dataclass
 from pathlib import Path
 
-from omegaconf import DictConfig
 from rich.console import Console
 
 from data_prep.download import MISSING
@@ -34,6 +33,7 @@ from data_prep.prepare import remove_leftovers
 from lra.base.paths import source_dirs
 from lra.data.store import verify_store
 from lra.from_config.store import ensure_store, print_store
+from lra.settings.run_config import RunConfig
 from lra.settings.run_folder import store_dir
 from lra.terminal.console import make_console
 from lra.types import UserError
@@ -57,7 +57,7 @@ class Prepared:
         print_store(console, self.folder)
 
 
-def run(cfg: DictConfig) -> Prepared:
+def run(cfg: RunConfig) -> Prepared:
     """Make the store, or check the existing one; where its data is missing, say in five lines where it can be had."""
     console, folder = make_console(), store_dir(cfg)
     if cfg.check:

@@ -15,16 +15,15 @@ lra show attentions                            attentions and mixers: options, c
 """
 
 from collections.abc import Sequence
-from pathlib import Path
-
-from omegaconf import DictConfig
 
 from lra.base.overrides import Override, Overrides
 from lra.base.paths import data_dir
 from lra.base.printed_commands import quoted_for_hydra, typed_overrides
 from lra.base.verb_files import verb_module
+from lra.settings.command_options import Show
 from lra.settings.compose import default_choice
 from lra.settings.group_to_read import with_group_found
+from lra.settings.run_config import RunConfig
 from lra.terminal.result import Result
 from lra.types import UserError
 from lra.verbs.show_choices import show_attentions, show_tasks
@@ -62,8 +61,9 @@ def to_overrides(arguments: Overrides) -> Overrides:
     return Overrides([f"what={what}", *with_group_found(Overrides(rest))])
 
 
-def run(cfg: DictConfig) -> Result:
+def run(cfg: RunConfig) -> Result:
     """Show what `cfg.what` names."""
+    cfg = Show.view(cfg)
     for what, keys in OPTIONS_OF.items():
         if what != cfg.what and (typed := typed_overrides(*keys)):
             line = f"{typed[0]} is for lra show {what}; leave it out"
@@ -80,7 +80,7 @@ def run(cfg: DictConfig) -> Result:
         shown: Result = verb_module("show_runs").show_runs(cfg)  # in lra/tables/verbs, because it reads many runs
         return shown
     if cfg.what in ("tasks", "attentions"):
-        return show_tasks(cfg.size.name, Path(cfg.paths.data)) if cfg.what == "tasks" else show_attentions()
+        return show_tasks(cfg.size.name, cfg.paths.data) if cfg.what == "tasks" else show_attentions()
     from lra.verbs.show_model import show_model  # torch
 
     return show_model(cfg)

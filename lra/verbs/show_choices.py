@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from omegaconf import OmegaConf
 from rich.console import Console
 
 from lra.base.paths import DESCRIPTION, NO_OPTION_KEYS, conf_names, read_choice
@@ -14,6 +13,7 @@ from lra.base.probes import is_probe
 from lra.base.text import MISSING
 from lra.data.manifest import MANIFEST, SPLITS, read_manifest
 from lra.runs.flat_settings import value_text
+from lra.settings.compose import task_config
 from lra.settings.method import ATTENTION
 from lra.settings.run_folder import store_dir
 from lra.terminal.fit_table import print_prose, print_text_table
@@ -109,8 +109,9 @@ def show_tasks(size: str, data: Path) -> ShownTasks:
 
 
 def _task_row(name: str, file: dict[str, Any], size: str, data: Path) -> list[str]:
-    cfg = OmegaConf.create({"task": file, "size": {"name": size}, "paths": {"data": str(data)}})
-    spec, sized = cfg.task.spec, cfg.task.sizes.get(size)
+    cfg = task_config(file, size, data)
+    sized = cfg.task.sizes.get(size)
+    spec = cfg.task.spec
     length, counts, here = MISSING, MISSING, f"it has no size={size}"
     if sized is not None:
         length, folder = f"{spec.seq_len:,}", store_dir(cfg)
@@ -119,12 +120,12 @@ def _task_row(name: str, file: dict[str, Any], size: str, data: Path) -> list[st
             counts = _counts({split: facts["count"] for split, facts in manifest["splits"].items()})
             here = f"yes, {manifest['origin']}"
         else:
-            counts = f"{sized.images:,} together" if "images" in sized else _counts(sized)
+            counts = f"{sized['images']:,} together" if "images" in sized else _counts(sized)
             here = f"no; {command('prepare', *typed_config_dirs(), override('task', name), override('size', size))}"
     return [
         name,
-        str(spec.num_classes),
-        f"{spec.num_sequences} × {length}" if spec.num_sequences > 1 else length,
+        str(spec["num_classes"]),
+        f"{spec['num_sequences']} × {length}" if spec["num_sequences"] > 1 else length,
         counts,
         here,
         *(str(file.get(key, MISSING)) for key in ("terms", "about")),

@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from omegaconf import DictConfig
 from rich.console import Console
 from rich.text import Text
 
@@ -14,6 +13,7 @@ from lra.data.loader import EvalLoader
 from lra.data.store import Split
 from lra.from_config import build_codec, build_data
 from lra.from_config.store import ensure_store, print_store
+from lra.settings.command_options import Show
 from lra.settings.run_folder import store_dir
 from lra.terminal.console import make_console
 from lra.terminal.fit_table import print_prose
@@ -96,7 +96,7 @@ class ShownData:
         print_store(console, self.folder)
 
 
-def show_data(cfg: DictConfig) -> ShownData:
+def show_data(cfg: Show) -> ShownData:
     """Look at examples of a task and the statistics of its store; for images, write a contact sheet too."""
     ensure_store(cfg, make_console())
     data = build_data(cfg)
@@ -134,13 +134,13 @@ def show_data(cfg: DictConfig) -> ShownData:
     )
 
 
-def _sheet(cfg: DictConfig, split: Split, codec: Codec) -> Path | None:
+def _sheet(cfg: Show, split: Split, codec: Codec) -> Path | None:
     """Write the first images on one sheet; None where the examples are none."""
     first = [split.example(index) for index in range(min(SHEET, len(split)))]
     sheet = images(codec, [stored[0] for stored, _ in first])
     if not sheet:
         return None
-    path = Path(cfg.paths.runs) / "show" / f"{cfg.task.name}-{cfg.size.name}-{cfg.split}.png"
+    path = cfg.paths.runs / "show" / f"{cfg.task.name}-{cfg.size.name}-{cfg.split}.png"
     path.parent.mkdir(parents=True, exist_ok=True)
     return contact_sheet(sheet, [label for _, label in first], path)
 

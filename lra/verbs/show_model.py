@@ -5,20 +5,20 @@ from dataclasses import dataclass
 from functools import partial
 
 import torch
-from omegaconf import DictConfig, OmegaConf
 from rich.console import Console
 from torch import Tensor, nn
 
 from lra.attention.base import AttentionBackend
-from lra.base.paths import conf_dir
 from lra.from_config import build_model, build_spec
 from lra.model.classifier import count_parameters, in_padded_form, placeholder_inputs
-from lra.settings.compose import without_descriptions
+from lra.settings.compose import with_attention
 from lra.settings.method import method_name
+from lra.settings.run_config import RunConfig
 from lra.terminal.fit_table import print_text_table
 from lra.terminal.text_table import TextTable
 
 BLOCK = re.compile(r"(.+?\.[0-9]+)\.")  # of a layer in a block, such as `encoder.blocks.0.mixer.out`
+EXACT = "full"
 ALLOWED_GROWTH = 1.1  # Long Range Arena asks for at most 10 % more parameters than the Transformer's
 
 
@@ -47,7 +47,7 @@ class ShownModel:
         console.print(f"parameters: {self.parameters}")
 
 
-def show_model(cfg: DictConfig) -> ShownModel:
+def show_model(cfg: RunConfig) -> ShownModel:
     """Build the model of a task and an attention, and list its layers."""
     spec, model = build_spec(cfg), build_model(cfg)
     table = TextTable(
@@ -74,12 +74,9 @@ def by_block(rows: list[tuple[str, str, str, int]]) -> list[list[str]]:
     return written
 
 
-def with_full_attention(cfg: DictConfig) -> DictConfig:
+def with_full_attention(cfg: RunConfig) -> RunConfig:
     """Copy the configuration, with exact attention."""
-    other = cfg.copy()
-    other.attention = OmegaConf.load(conf_dir() / "attention" / "full.yaml")
-    other.mixer = OmegaConf.load(conf_dir() / "mixer" / "attention.yaml")
-    return without_descriptions(other)
+    return with_attention(cfg, EXACT)
 
 
 def layers(model: nn.Module, num_sequences: int, seq_len: int) -> list[tuple[str, str, str, int]]:

@@ -6,15 +6,14 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from omegaconf import DictConfig, OmegaConf
 from rich.console import Console
 
 from lra.base.option_types import as_typed, check_choice
 from lra.base.paths import conf_dir, conf_dirs, conf_names
 from lra.runs.flat_settings import flatten
 from lra.runs.published_numbers import PROTOCOLS
+from lra.settings.command_options import Show
 from lra.settings.compose import load_config
-from lra.settings.plain_values import plain
 from lra.settings.protocol_files import tasks_with_recipe
 from lra.terminal.fit_table import print_text_table
 from lra.terminal.text_table import TextTable
@@ -50,7 +49,7 @@ class ShownProtocol:
             console.print()
 
 
-def show_protocol(cfg: DictConfig) -> ShownProtocol:
+def show_protocol(cfg: Show) -> ShownProtocol:
     """Collect every switch with its meaning and its value in each protocol, what the protocol sets for each task, if it
     has models and recipes of its own, and its deviations from the code that it follows.
 
@@ -72,7 +71,7 @@ def show_protocol(cfg: DictConfig) -> ShownProtocol:
 def switch_table() -> list[tuple[str, ...]]:
     """Build a header, and rows: a switch and what it is about, then each of its values, its protocols, its meaning."""
     files = [path for folder in conf_dirs() for path in sorted((folder / "protocol").glob("*.yaml"), key=_in_order)]
-    protocols: dict[str, Any] = {path.stem: OmegaConf.to_container(OmegaConf.load(path)) for path in files}
+    protocols: dict[str, Any] = {path.stem: yaml.safe_load(path.read_text("utf-8")) for path in files}
     rows: list[tuple[str, ...]] = [("switch, values", "protocol", "meaning")]
     for switch, text in re.findall(r"^(\w+): [^#\n]+# (.+)$", (conf_dir() / "protocol/paper.yaml").read_text(), re.M):
         about, _, meanings = text.partition("; ")
@@ -108,11 +107,11 @@ def task_table(protocol: str, size: str) -> list[tuple[str, ...]]:
     for mixer in ("", *mixers):
         overrides, groups = ([f"mixer={mixer}"], ("model", "recipe", "mixer")) if mixer else ([], ("model", "recipe"))
         papers = load_config("train", ["protocol=paper", *overrides])
-        before = flatten({group: plain(papers[group]) for group in groups if group != "recipe"})
+        before = flatten({group: papers.plain(group) for group in groups if group != "recipe"})
         found: dict[str, list[str]] = {}
         for index, task in enumerate(tasks):
             cfg = load_config("train", [f"task={task}", f"size={size}", f"protocol={protocol}", *overrides])
-            for key, text in flatten({group: plain(cfg[group]) for group in groups}).items():
+            for key, text in flatten({group: cfg.plain(group) for group in groups}).items():
                 found.setdefault(key, [""] * len(tasks))[index] = text
         for key, texts in found.items():
             told = set(texts) == {before.get(key)} or texts == of_attention.get(key)

@@ -34,15 +34,13 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
-from pathlib import Path
 from typing import TYPE_CHECKING
-
-from omegaconf import DictConfig, OmegaConf
 
 from lra.base.printed_commands import typed_command
 from lra.base.probes import is_tested_longer
 from lra.runs.files import BEST, RESULT
 from lra.runs.schema import NYSTROM, TARGET, Record, is_ours
+from lra.settings.run_config import RunConfig
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -51,32 +49,29 @@ if TYPE_CHECKING:
     from lra.verbs.train_summary import Trained
 
 
-def run(cfg: DictConfig) -> Trained | float | None:
+def run(cfg: RunConfig) -> Trained | float | None:
     """Train, test and record a run; read the result of a finished run.
 
     Returns:
         The finished run; None if it was stopped before its end, and in other ranks than the first. Where this process
         has started the ranks, of which the first has printed the result, the best dev accuracy alone.
     """
-    from hydra.core.hydra_config import HydraConfig
-    from hydra.types import RunMode
-
     from lra.base.processes import die_with_parent, die_with_pool_owner
     from lra.run import Run
-    from lra.settings.processes_and_parts import num_nodes, num_processes
+    from lra.settings.application import is_one_of_several
+    from lra.settings.processes_and_parts import num_processes
     from lra.terminal.console import make_console
     from lra.training.ranks import check_launch, is_launched, rank
     from lra.types import UserError
 
     console = make_console()
-    processes, nodes = num_processes(cfg), num_nodes(cfg)
+    processes = num_processes(cfg)
     launched, is_first_rank = is_launched(processes), rank(processes) == 0
     if launched:
         die_with_parent(os.getppid())
     die_with_pool_owner()
     run = Run.of(cfg)
-    cfg.paths.run = str(run.folder)
-    OmegaConf.resolve(cfg.paths)  # from here on the folders are plain words, not looked up at each use
+    cfg = cfg.at(run.folder)
     record = run.record
     if record is not None and cfg.force and launched:
         line = (
@@ -84,11 +79,10 @@ def run(cfg: DictConfig) -> Trained | float | None:
         )
         raise UserError(f"{line} renamed; move it away, or type without them: {typed_command('train')}")
     if record is not None and not cfg.force:
-        sweeping = HydraConfig.get().mode is RunMode.MULTIRUN
         completed = _completed(cfg, record, run, console) if is_first_rank else None
         if completed is not None:
             record = completed
-        elif not sweeping and cfg.finished != "show":
+        elif not is_one_of_several() and cfg.finished != "show":
             right = typed_command("train", "force=true")
             raise UserError(
                 f"this run has a result already: {record.test_accuracy:.2%} in {run.folder};"
@@ -102,7 +96,7 @@ def run(cfg: DictConfig) -> Trained | float | None:
         _clear_leftover(run)
         console.print(f"Finished before, nothing to train: {run.folder}")
         return _trained(cfg, run, record)
-    check_launch(cfg.trainer.devices, nodes)
+    check_launch(cfg.trainer.devices, cfg.trainer.num_nodes)
     from lra.verbs.train_attempt import train_on_devices, train_run  # torch, which a finished run does not need
 
     if processes > 1 and not launched:
@@ -114,15 +108,15 @@ def run(cfg: DictConfig) -> Trained | float | None:
     return None if record is None else _trained(cfg, run, record)
 
 
-def _trained(cfg: DictConfig, run: Run, record: Record) -> Trained:
+def _trained(cfg: RunConfig, run: Run, record: Record) -> Trained:
     """Put together what is shown of a finished run."""
     from lra.verbs.train_summary import Trained, predict_examples
 
     predictions = predict_examples(cfg, run, cfg.predictions)
-    return Trained(run=run, record=record, runs=Path(cfg.paths.runs), predictions=predictions)
+    return Trained(run=run, record=record, runs=cfg.paths.runs, predictions=predictions)
 
 
-def _completed(cfg: DictConfig, record: Record, run: Run, console: Console) -> Record | None:
+def _completed(cfg: RunConfig, record: Record, run: Run, console: Console) -> Record | None:
     """Add to the record of a finished run what a kill has left out; None if that is nothing."""
     completed = None
     if _may_lack_approximation(record, run):
@@ -153,7 +147,7 @@ def _lacks_flops(record: Record) -> bool:
     return record.pretraining is not None and "flops" not in record.pretraining
 
 
-def _may_lack_longer(cfg: DictConfig, record: Record, run: Run) -> bool:
+def _may_lack_longer(cfg: RunConfig, record: Record, run: Run) -> bool:
     """Tell whether the record may have been left without the test on longer sequences."""
     tested = is_tested_longer(cfg.task.name, cfg.model.get("positions", "learned"))
     return tested and "longer" not in record and (run.folder / BEST).is_file()

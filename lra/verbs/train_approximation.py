@@ -1,21 +1,21 @@
 """Add the errors of Nyström's attention matrices to the record of a finished run that a kill has left without them."""
 
-from omegaconf import DictConfig
 from rich.console import Console
 
 from lra.attention.nystrom import NystromAttention
 from lra.from_config import build_datamodule, build_trained_model, machine_and_loggers
 from lra.run import Run
-from lra.runs.schema import Record
-from lra.settings.declared import class_of
-from lra.settings.method import ATTENTION, mixes_by_attention
-from lra.settings.processes_and_parts import use_one_device
+from lra.runs.schema import TARGET, Record
+from lra.settings.declared import class_named
+from lra.settings.method import mixes_by_attention
+from lra.settings.processes_and_parts import on_one_device
+from lra.settings.run_config import RunConfig
 from lra.training.machine import prepare_machine
 from lra.types import UserError
 from lra.verbs.train_record import add_approximation
 
 
-def add_missing_approximation(cfg: DictConfig, run: Run, console: Console) -> Record | None:
+def add_missing_approximation(cfg: RunConfig, run: Run, console: Console) -> Record | None:
     """Measure the errors of a finished run's Nyström layers with its best weights, and add them to its record.
 
     The measurement is that at the end of the training, on the first test batch of one process. The W&B run, which has
@@ -37,18 +37,15 @@ def add_missing_approximation(cfg: DictConfig, run: Run, console: Console) -> Re
         return add_approximation(record, run, model, data.test_dataloader, machine.device, console)
 
     try:
-        trained = run.config_with(cfg.paths)
-        target = class_of(trained, ATTENTION) if mixes_by_attention(trained) else None
-        if target is None or not _is_nystrom(target):
+        trained = run.config_at(cfg)
+        if not mixes_by_attention(trained) or not _is_nystrom(trained):
             return None
-        use_one_device(trained)
+        trained = on_one_device(trained)
         return run.add_missing(lambda record: "approximation" not in record, add)
     except UserError as error:
         console.print(f"The errors of its attention matrices are missing, and cannot be measured: {error}")
         return None
 
 
-def _is_nystrom(target: str) -> bool:
-    from hydra.utils import get_class
-
-    return issubclass(get_class(target), NystromAttention)
+def _is_nystrom(trained: RunConfig) -> bool:
+    return issubclass(class_named(trained.attention[TARGET]), NystromAttention)

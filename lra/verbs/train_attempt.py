@@ -6,12 +6,9 @@ Or start one such training on each of several devices, as `lra train trainer=ddp
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass
-from pathlib import Path
 
 import pytorch_lightning as pl
 import torch
-from hydra.core.hydra_config import HydraConfig
-from omegaconf import DictConfig, OmegaConf
 from rich.console import Console
 from rich.text import Text
 
@@ -27,9 +24,11 @@ from lra.run import Run, RunLockedError
 from lra.runs.files import BEST, CONFIG, LAST, METRICS, PRETRAINING, RESULT
 from lra.runs.reference_curves import place_among, published_curves, references_of
 from lra.runs.schema import Record
+from lra.settings.application import own_overrides
 from lra.settings.hashed_settings import config_hash
 from lra.settings.pretrain import is_pretrained, taken_from
 from lra.settings.processes_and_parts import AUTO, batch_parts, num_processes
+from lra.settings.run_config import RunConfig
 from lra.settings.run_folder import store_dir
 from lra.training import run as training
 from lra.training.checkpoints import report_saved_step, saved_step
@@ -69,7 +68,7 @@ class Attempt:
         begin: what is called when the training begins.
     """
 
-    cfg: DictConfig
+    cfg: RunConfig
     run: Run
     console: Console
     is_first_rank: bool
@@ -77,7 +76,7 @@ class Attempt:
 
 
 def train_run(
-    cfg: DictConfig, run: Run, console: Console, *, replaced: Record | None, is_first_rank: bool
+    cfg: RunConfig, run: Run, console: Console, *, replaced: Record | None, is_first_rank: bool
 ) -> Record | None:
     """Train, test and record a run, under its lock; with the batch in more parts where it does not fit into memory.
 
@@ -96,7 +95,7 @@ def train_run(
     if taken_from(cfg) is not None and not (run.folder / PRETRAINING / LAST).exists():
         find_source(cfg)  # it reports a mistake before data is prepared
     ensure_store(cfg, console)
-    runs = Path(cfg.paths.runs)
+    runs = cfg.paths.runs
     with (
         run.lock() if is_first_rank else nullcontext(),
         no_folder_if_refused(run, runs) if is_first_rank else nullcontext(_nothing) as begin,
@@ -121,7 +120,7 @@ def train_run(
     return record
 
 
-def train_on_devices(cfg: DictConfig, run: Run, console: Console, *, replaced: Record | None) -> None:
+def train_on_devices(cfg: RunConfig, run: Run, console: Console, *, replaced: Record | None) -> None:
     """Start one training process per device and wait for all of them; `replaced` as for `train_run`.
 
     Raises:
@@ -136,7 +135,7 @@ def train_on_devices(cfg: DictConfig, run: Run, console: Console, *, replaced: R
         run.keep_aside(replaced)
     # A file of a sweep or search among the overrides would make the processes begin it anew, were it not for the mode.
     with report_saved_step(run.folder, cfg.recipe.steps):
-        code, error = spawn_ranks(cfg.trainer.devices, [*HydraConfig.get().overrides.task, "hydra.mode=RUN"])
+        code, error = spawn_ranks(cfg.trainer.devices, [*own_overrides(), "hydra.mode=RUN"])
     if code == LOCKED:
         raise RunLockedError(error)
     if code and (run.folder / RESULT).exists():
@@ -151,12 +150,11 @@ def _nothing() -> None:
 
 def _try(attempt: Attempt, parts: int, replaced: Record | None) -> Record | None:
     """Train with the batch in `parts` parts; raise `TooLargeError` if it does not fit and more parts may be tried."""
-    cfg, run = attempt.cfg.copy(), attempt.run
-    cfg.trainer.accumulate_grad_batches = parts
+    cfg, run = attempt.cfg.changed({PARTS_OPTION: parts}), attempt.run
     datamodule = build_datamodule(cfg)
     if attempt.is_first_rank:
         run.keep_aside(replaced)
-        replace_text(run.folder / CONFIG, without_credentials(OmegaConf.to_yaml(cfg, resolve=True)))
+        replace_text(run.folder / CONFIG, without_credentials(cfg.to_yaml()))
         check_same_data(run, datamodule.data_sha256)
         note_commit(run)
     in_first_stage = is_pretrained(cfg) and not saved_step(run.folder / LAST)
@@ -260,10 +258,10 @@ def _trainer_additions(attempt: Attempt, references: list[Record]) -> TrainerAdd
     )
 
 
-def _references(cfg: DictConfig, data_sha256: dict[str, str]) -> list[Record]:
+def _references(cfg: RunConfig, data_sha256: dict[str, str]) -> list[Record]:
     """The published runs of the same settings and data, and of other seeds."""
     settings_hash = config_hash(cfg)
-    published = published_curves(Path(cfg.paths.runs), settings_hash)
+    published = published_curves(cfg.paths.runs, settings_hash)
     return references_of(published, settings_hash, data_sha256, cfg.seed)
 
 
@@ -282,11 +280,11 @@ def _curve_logger(run: Run, resume_step: int, console: Console) -> CurveLogger:
 
 
 def _error_out_of_memory(
-    cfg: DictConfig, run: Run, module: ClassifierModule, machine: Machine
+    cfg: RunConfig, run: Run, module: ClassifierModule, machine: Machine
 ) -> TooLargeError | UserError:
     """Make the error of a run that does not fit into memory: with the next number of parts, or with what to type."""
     parts = machine.accumulate_grad_batches
-    dev_size = cfg.trainer.get("dev_batch_size") or 0
+    dev_size = cfg.trainer.dev_batch_size or 0
     if not module.training and dev_size > cfg.recipe.batch_size // parts:  # smaller parts would be of no use
         right = f"trainer.dev_batch_size={dev_size // 2}"
         line = f"out of memory in a dev pass with {dev_size} examples at a time; type {right}, a run of its own"
@@ -305,12 +303,12 @@ def _error_out_of_memory(
         line = f"{line}. Not even one example fits: choose another attention=, or a smaller size="
         return UserError(line, kind="no_memory")
     line, proposed = f"{line}. {batch // fits} fit (tried)", f"{PARTS_OPTION}={fits}"
-    if cfg.get("compile") in GRAPH_MODES:
+    if cfg.compile in GRAPH_MODES:
         line, proposed = f"{line}, but CUDA graphs (compile={cfg.compile}) take no parts", f"{proposed} compile=true"
     return UserError(f"{line}: {proposed}, a run of its own", kind="no_memory", key=PARTS_OPTION, right=proposed)
 
 
-def _initial_parts(cfg: DictConfig, run: Run) -> int:
+def _initial_parts(cfg: RunConfig, run: Run) -> int:
     """Return the number of parts that a run begins with, or that of its checkpoint, whose position counts parts."""
     saved, typed = saved_batch_parts(run.folder), batch_parts(cfg)
     if saved is None or saved == typed:

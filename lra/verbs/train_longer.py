@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from omegaconf import DictConfig, OmegaConf
 from rich.console import Console
 from torch import nn
 
@@ -12,7 +11,8 @@ from lra.from_config import build_data, build_model, build_trained_model, machin
 from lra.from_config.store import ensure_store
 from lra.run import Run
 from lra.runs.schema import Record
-from lra.settings.processes_and_parts import use_one_device
+from lra.settings.processes_and_parts import on_one_device
+from lra.settings.run_config import RunConfig
 from lra.training.correct_examples import correct_examples
 from lra.training.machine import Machine
 from lra.verbs.train_record import add_measured
@@ -21,7 +21,7 @@ FACTORS = (2, 4)
 
 
 def add_longer(
-    record: Record, run: Run, cfg: DictConfig, model: nn.Module, machine: Machine, console: Console
+    record: Record, run: Run, cfg: RunConfig, model: nn.Module, machine: Machine, console: Console
 ) -> Record:
     """Test a trained model on longer sequences, and add the accuracies to the record, which the run has already."""
     if not is_tested_longer(cfg.task.name, cfg.model.get("positions", "learned")):
@@ -38,7 +38,7 @@ def add_longer(
     return add_measured(record, run, measure, console, what="the accuracies on longer sequences")
 
 
-def add_missing_longer(cfg: DictConfig, run: Run, console: Console) -> Record | None:
+def add_missing_longer(cfg: RunConfig, run: Run, console: Console) -> Record | None:
     """Add the accuracies to the record of a finished run that a kill has left without them, with its best weights.
 
     Returns:
@@ -52,24 +52,18 @@ def add_missing_longer(cfg: DictConfig, run: Run, console: Console) -> Record | 
     return run.add_missing(lambda record: "longer" not in record, add)
 
 
-def _longer(cfg: DictConfig, factor: int) -> DictConfig:
+def _longer(cfg: RunConfig, factor: int) -> RunConfig:
     """Change a configuration to sequences `factor` times as long; only their test part is drawn.
 
     What grows with the length, such as the number of elements of a word, is in the `grows` of the task's file.
     """
-    container = OmegaConf.to_container(cfg, resolve=True)
-    longer = OmegaConf.create(container)
-    assert isinstance(longer, DictConfig)
-    data = longer.task.data
-    for key in ("seq_len", "max_length", *read_choice("task", cfg.task.name).get("grows", ())):
-        data[key] = factor * data[key]
-    data.train = data.dev = 1
-    longer.task.spec.seq_len = data.seq_len
-    use_one_device(longer)
-    return longer
+    grow = ("seq_len", "max_length", *read_choice("task", cfg.task.name).get("grows", ()))
+    data = {**{key: factor * cfg.task.data[key] for key in grow}, "train": 1, "dev": 1}
+    of_data = {f"task.data.{key}": value for key, value in data.items()}
+    return on_one_device(cfg.resolved().changed({**of_data, "task.spec.seq_len": data["seq_len"]}))
 
 
-def _accuracy(cfg: DictConfig, model: nn.Module, machine: Machine) -> float | None:
+def _accuracy(cfg: RunConfig, model: nn.Module, machine: Machine) -> float | None:
     """Test a trained model on the data of a configuration; None if its weights are for one length."""
     longer = build_model(cfg)
     weights = model.state_dict()

@@ -1,9 +1,7 @@
 """Take the pretraining of an earlier run in place of one's own: `pretrain.from=HASH`."""
 
 import json
-from pathlib import Path
 
-from omegaconf import DictConfig
 from rich.console import Console
 
 from lra.base.checked_json import checked, parsed_json
@@ -16,18 +14,19 @@ from lra.run import Run
 from lra.runs.files import BEST, DATA, LAST, PRETRAINING, TAKEN_FROM
 from lra.runs.schema import PRETRAINING_SOURCE, PretrainingSource
 from lra.settings.pretrain import SOURCE, is_pretrained, stage_config, taken_from
+from lra.settings.run_config import RunConfig
 from lra.settings.stored_config import read_stored_config
 from lra.training.checkpoints import read_matching_weights, saved_step
 from lra.types import UserError
 
 
-def find_source(cfg: DictConfig) -> Run:
+def find_source(cfg: RunConfig) -> Run:
     """Find the run that `pretrain.from` names: that of this run's seed, or the only one.
 
     Raises:
         UserError: when there is none, or several; when it has ended no pretraining, or its encoder does not fit.
     """
-    digits, runs = taken_from(cfg), Path(cfg.paths.runs)
+    digits, runs = taken_from(cfg), cfg.paths.runs
     assert digits is not None
     found = Run.of_hash(digits, runs)
     seeds = sorted({run.names.seed for run in found})
@@ -64,7 +63,7 @@ def _has_ended(run: Run) -> bool:
     return is_pretrained(config) and taken_from(config) is None and saved_step(last) >= config.pretrain.steps
 
 
-def take_pretraining(cfg: DictConfig, run: Run, console: Console) -> None:
+def take_pretraining(cfg: RunConfig, run: Run, console: Console) -> None:
     """Copy the checkpoints of the earlier run's pretraining to the run's folder, unless they are there.
 
     Raises:

@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytorch_lightning as pl
-from omegaconf import DictConfig
 from pytorch_lightning.loggers.logger import Logger
 from rich.console import Console
 from rich.text import Text
@@ -23,6 +22,8 @@ from lra.run import Run
 from lra.runs.files import BEST, LAST, METRICS, PRETRAINING
 from lra.runs.schema import Pretraining
 from lra.settings.pretrain import stage_config
+from lra.settings.processes_and_parts import batch_parts
+from lra.settings.run_config import RunConfig
 from lra.training import run as training
 from lra.training.checkpoints import (
     best_of,
@@ -39,7 +40,7 @@ from lra.types import UserError
 from lra.verbs.train_pretrained_from import read_source
 
 
-def pretrain(cfg: DictConfig, run: Run, console: Console, *, is_first_rank: bool) -> bool:
+def pretrain(cfg: RunConfig, run: Run, console: Console, *, is_first_rank: bool) -> bool:
     """Train the encoder to predict what is masked, from the stage's last checkpoint if there is one.
 
     Returns:
@@ -83,7 +84,7 @@ def pretrain(cfg: DictConfig, run: Run, console: Console, *, is_first_rank: bool
     return complete
 
 
-def _loggers(cfg: DictConfig, run: Run, begun: int) -> list[Logger]:
+def _loggers(cfg: RunConfig, run: Run, begun: int) -> list[Logger]:
     """Make the loggers of the stage, which goes on from step `begun`."""
     folder = run.folder / PRETRAINING
     passes = saved_dev_passes(folder) or {"step": [], "accuracy": []}
@@ -93,20 +94,20 @@ def _loggers(cfg: DictConfig, run: Run, begun: int) -> list[Logger]:
 
 
 @contextmanager
-def _worded_out_of_memory(stage: DictConfig) -> Iterator[None]:
+def _worded_out_of_memory(stage: RunConfig) -> Iterator[None]:
     """Say what to type where a batch of the stage does not fit into memory."""
     try:
         yield
     except (RuntimeError, MemoryError) as error:
         if not is_out_of_memory(error):
             raise
-        parts = stage.trainer.accumulate_grad_batches
+        parts = batch_parts(stage)
         line = f"out of memory while pretraining, with {stage.recipe.batch_size // parts} examples at a time"
         right = f"trainer.accumulate_grad_batches={2 * parts}"
         raise UserError(f"{line}; type {right}", kind="no_memory", right=right) from error
 
 
-def begin_pretrained(model: nn.Module, cfg: DictConfig, run: Run) -> None:
+def begin_pretrained(model: nn.Module, cfg: RunConfig, run: Run) -> None:
     """Give a classifier the encoder that was pretrained in this run."""
     assert isinstance(model, SequenceClassifier)
     pretrained = build_masked_model(stage_config(cfg))

@@ -6,7 +6,6 @@ from datetime import UTC, datetime
 from typing import Any
 
 import torch
-from omegaconf import DictConfig
 from rich.console import Console
 from torch import nn
 
@@ -25,6 +24,7 @@ from lra.runs.versions import git_commit, versions
 from lra.settings.hashed_settings import hashed_settings
 from lra.settings.method import identity
 from lra.settings.pretrain import stage_config
+from lra.settings.run_config import RunConfig
 from lra.training.approximation import measure_approximation
 from lra.training.curves import read_curves
 from lra.training.run import RunOutcome
@@ -75,7 +75,7 @@ def _commits(run: Run) -> list[str | None]:
 
 def write_result(
     run: Run,
-    cfg: DictConfig,
+    cfg: RunConfig,
     outcome: RunOutcome,
     datamodule: StoreDataModule,
     console: Console,
@@ -160,7 +160,7 @@ def add_approximation(
     return add_measured(record, run, measure, console, what="the errors of the attention matrices")
 
 
-def add_flops(record: Record, run: Run, cfg: DictConfig, console: Console) -> Record:
+def add_flops(record: Record, run: Run, cfg: RunConfig, console: Console) -> Record:
     """Count the FLOPs of both stages of a pretrained run, and add them to the record, which the run has already."""
     if (first := record.pretraining) is None:
         return record

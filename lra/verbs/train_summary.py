@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from omegaconf import DictConfig
 from rich.bar import Bar
 from rich.console import Console
 from rich.table import Table
@@ -28,6 +27,7 @@ from lra.runs.reference_curves import place_of, published_curves
 from lra.runs.schema import MIXERS, Record
 from lra.settings.compose import load_config
 from lra.settings.pretrain import SOURCE
+from lra.settings.run_config import RunConfig
 from lra.terminal.fit_table import print_text_table
 from lra.terminal.text_table import TextTable, with_verdict
 from lra.training.curves import read_curves
@@ -195,7 +195,7 @@ def _typed_options() -> Overrides:
     return typed.without(SOURCE)  # a pretraining is of one size
 
 
-def predict_examples(cfg: DictConfig, run: Run, count: int) -> list[Prediction]:
+def predict_examples(cfg: RunConfig, run: Run, count: int) -> list[Prediction]:
     """Let the best checkpoint guess the classes of the `count` shortest examples of the first test batch.
 
     The whole batch is computed together, as in the test, because some attentions share a constant over a batch.

@@ -6,13 +6,12 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from omegaconf import DictConfig
-
 from lra.base.overrides import Overrides
 from lra.run import Run
 from lra.settings.compose import load_config
 from lra.settings.method import method_name
 from lra.settings.override_values import parse, product_of
+from lra.settings.run_config import RunConfig
 
 if TYPE_CHECKING:  # slow, and a run alone ends with no table
     from rich.console import Console
@@ -30,7 +29,7 @@ class Job:
     `elsewhere`: it ran in another process.
     """
 
-    cfg: DictConfig
+    cfg: RunConfig
     overrides: Overrides
     error: str | None = None
     elsewhere: bool = False

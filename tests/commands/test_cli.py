@@ -166,7 +166,7 @@ def test_show_model_marks_what_is_over_the_benchmarks_ten_percent(result_of):
 @pytest.mark.slow
 def test_show_protocol_lists_every_switch_with_its_values(result_of):
     rows = dict(result_of("show", "protocol").parts)["Switches"]
-    protocols = {name: load_config("train", [f"protocol={name}"]).protocol for name in ("paper", "clean")}
+    protocols = {name: load_config("train", [f"protocol={name}"]).plain("protocol") for name in ("paper", "clean")}
     assert protocols["paper"].keys() == protocols["clean"].keys()
     values, switch = {}, ""
     for first, having, _ in rows[1:]:

@@ -12,7 +12,6 @@ from lra.base.paths import conf_names
 from lra.cli import main
 from lra.settings.compose import load_config
 from lra.settings.method import ATTENTION
-from lra.settings.plain_values import plain
 from lra.settings.stored_config import read_stored_config
 from lra.tables.grid.cell import make_cells
 from lra.training.cost.counting import count_work
@@ -148,7 +147,7 @@ def test_fourier_transforms_are_counted():
 
 
 def stored(changes: dict[str, object]) -> dict:
-    cfg = plain(load_config("train", ["size=tiny", "mixer=s4d"]))
+    cfg = load_config("train", ["size=tiny", "mixer=s4d"]).all_plain()
     for key, value in changes.items():
         if value is None:
             del cfg["mixer"][key]

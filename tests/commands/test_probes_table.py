@@ -119,8 +119,8 @@ def test_without_a_method_every_attention_and_mixer_are_rows():
     methods = {word.partition("=")[0]: word.partition("=")[2].split(",") for word in words}
     assert methods["attention"] == conf_names("attention")
     assert methods["mixer"] == [name for name in conf_names("mixer") if name != "attention"]
-    assert spell_out_all("probes", ["attention=nystrom"]) == ["attention=nystrom"]
-    assert spell_out_all("probes", ["mixer=s4d"]) == ["mixer=s4d"]
+    assert spell_out_all("probes", ["attention=nystrom"]) == ("attention=nystrom",)
+    assert spell_out_all("probes", ["mixer=s4d"]) == ("mixer=s4d",)
 
 
 def test_no_table_has_probes_and_the_benchmarks_tasks():

@@ -102,4 +102,4 @@ def test_several_values_are_told_to_be_several_runs_with_all_that_was_typed(word
     done = lra_here("train", *words, data=tmp_path, runs=tmp_path / "runs")
     (verb, flag, *typed), *_ = typed_in_a_shell([each.text for each in printed_commands(done.stderr)])
     assert (verb, flag, typed) == ("train", "-m", words)
-    assert check_overrides("train", typed, sweep=True) == typed
+    assert check_overrides("train", typed, sweep=True) == tuple(typed)

@@ -65,7 +65,7 @@ def test_another_length_is_refused(text):
 
 def test_other_tasks_do_not_hear_of_it():
     for task in ("listops", "retrieval", "image"):
-        assert "longest" not in load_config("train", [f"task={task}"]).task
+        assert "longest" not in load_config("train", [f"task={task}"]).plain("task")
 
 
 def test_runs_of_both_lengths_have_folders_of_their_own():

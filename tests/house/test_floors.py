@@ -51,18 +51,7 @@ MAY_IMPORT = {"lra.tools": ("lra.packed",)}  # wings that a wing may know; the c
 READ_SOURCES = ("verbs/prepare.py", "tools/verbs/new.py", "from_config/store.py", "from_config/datasets.py")
 MAKE_DATA = tuple(ROOT / "lra" / name for name in READ_SOURCES)
 
-# The domains build what they measure, run or export; the terminal words Hydra's errors.
-KNOW_HYDRA = (
-    *("lra.settings", "lra.from_config", "lra.run", "lra.terminal", "lra.verbs", "lra.api", "lra.cli"),
-    *(
-        "lra.tables.grid",
-        "lra.tables.verbs",
-        "lra.tools.bench",
-        "lra.tools.diagnosis",
-        "lra.tools.interop",
-        "lra.tools.verbs",
-    ),
-)
+KNOW_HYDRA = ("lra.settings", "lra.from_config")
 
 
 def room(module: str) -> str | None:

@@ -62,7 +62,7 @@ def test_outputs_and_gradients_equal_the_model_as_the_paper_wrote_it(protocol):
     tokens[0, :, 200:] = 0
     tokens[1, :, 30:] = 0
     ours, theirs = model(tokens, tokens != 0), plain(tokens, tokens != 0)
-    as_written = {key: cfg.protocol[key] for key in PAPERS_WAY} == PAPERS_WAY
+    as_written = {key: getattr(cfg.protocol, key) for key in PAPERS_WAY} == PAPERS_WAY
     assert torch.allclose(ours, theirs, atol=1e-9) == as_written
     if as_written:
         ours.square().sum().backward()

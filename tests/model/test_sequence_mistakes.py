@@ -40,7 +40,7 @@ def test_heads_divide_the_width(width, right):
 
 
 def test_a_configuration_in_place_of_mixers_is_refused():
-    with pytest.raises(lra.UserError, match=r"make_mixers is of type DictConfig.*lra\.build_mixers\("):
+    with pytest.raises(lra.UserError, match=r"make_mixers is of type RunConfig.*lra\.build_mixers\("):
         SequenceEncoder.build(embed_dim=3, make_mixers=lra.compose("attention=full"))
 
 

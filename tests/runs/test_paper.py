@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 
 from lra import from_config
+from lra.base.option_types import kinds_of
 from lra.base.paths import conf_dir
+from lra.base.protocol import Protocol
 from lra.runs.published_numbers import (
     ACTING_ALONE,
     PAPER,
@@ -46,9 +48,7 @@ def test_a_run_of_the_papers_settings_has_its_number(task, attention):
 
 
 NOT_COMPARED = {"trainer.accelerator": "gpu", "trainer.precision": "16-mixed"}
-SWITCHES = {f"protocol.{switch}" for switch in load_config("train").protocol} - {
-    f"protocol.{key}" for key in ACTING_ALONE
-}
+SWITCHES = {f"protocol.{switch}" for switch in kinds_of(Protocol)} - {f"protocol.{key}" for key in ACTING_ALONE}
 DECIDING = [leaf for leaf in leaves(make_record()["settings"]) if leaf[0] not in {*NOT_COMPARED, *SWITCHES}]
 
 
@@ -80,7 +80,7 @@ def test_only_switches_that_act_on_a_run_decide_whether_it_is_the_papers(task, a
     deciding = set()
     for key in SWITCHES | {"protocol.test_last_batch"}:
         words = [f"task={task}", f"attention={attention}", "protocol=paper", "size=full"]
-        value = load_config("train", words).protocol[key.removeprefix("protocol.")]
+        value = load_config("train", words).value(key)
         record = make_record(task, attention)
         record["settings"] = hashed_settings(load_config("train", [*words, f"{key}={another(value)}"]))
         if published_accuracy_for(record, "paper") is None:

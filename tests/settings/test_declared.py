@@ -3,7 +3,6 @@
 from typing import Any, Literal
 
 import pytest
-from omegaconf import DictConfig, OmegaConf
 
 import lra
 from lra.base.option_types import (
@@ -41,10 +40,10 @@ DECLARED = [group for group in GROUPS if group not in ("paths", "logger.wandb")]
 def test_every_option_of_our_files_is_declared_and_right(words):
     cfg = load_config("train", words)
     check_values(cfg, classes=True)
-    for group in (*DECLARED, *(part for part in ("attention", "mixer", "model") if part in cfg)):
-        node = OmegaConf.select(cfg, group) if group else cfg
-        kinds = group_options(cfg, group).kinds
-        leaves = [str(name) for name in node if not isinstance(node[name], DictConfig)] if node is not None else []
+    for group in (*DECLARED, *(part for part in ("attention", "mixer", "model") if cfg.has(part))):
+        node = (cfg.value(group) if group else cfg.all_plain()) or {}
+        kinds = group_options(cfg.composed, group).kinds
+        leaves = [name for name, value in node.items() if not isinstance(value, dict)]
         assert [name for name in leaves if name not in (*kinds, *WITHOUT_TYPE)] == []
 
 

@@ -24,10 +24,8 @@ FROM = "${oc.env:SOME_VALUE}"
 )
 def test_a_value_has_the_type_that_a_typed_one_has(key, text, value, monkeypatch):
     monkeypatch.setenv("SOME_VALUE", text)
-    cfg = lra.compose(f"{key}={FROM}")
-    for name in key.split("."):
-        cfg = cfg[name]
-    assert (cfg, type(value)) == (value, type(value))
+    composed = lra.compose(f"{key}={FROM}").value(key)
+    assert (composed, type(composed)) == (value, type(value))
 
 
 def test_a_choice_is_one_of_those_there_are(monkeypatch):

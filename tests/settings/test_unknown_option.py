@@ -4,7 +4,7 @@ import pytest
 
 import lra
 from lra.cli import VERBS
-from lra.settings.compose import load_config
+from lra.settings.compose import compose_config
 from lra.settings.declared import keys_of
 from lra.settings.other_words import OTHER_VERBS, OTHER_WORDS, without_hyphens
 from lra.settings.unknown_option import not_installed
@@ -72,11 +72,11 @@ def test_the_verbs_own_options_come_first(tmp_path):
 def test_each_option_and_verb_that_others_have_a_word_for_is_there():
     keys = set()
     for words in ([], ["attention=linformer"], ["attention=performer"], ["attention=longformer"], ["attention=local"]):
-        keys |= {*keys_of(load_config("train", words))}
+        keys |= {*keys_of(compose_config("train", words))}
     for words in (["attention=reformer"], ["attention=full"], ["mixer=s4d"]):
-        keys |= {*keys_of(load_config("train", words))}
+        keys |= {*keys_of(compose_config("train", words))}
     for verb in ("tune", "evaluate", "report", "export", "import", "fill-mask"):
-        keys |= {*keys_of(load_config(verb))}
+        keys |= {*keys_of(compose_config(verb))}
     keys |= {"task.data.max_length", "trainer.gradient_clip_val"}
     assert {*OTHER_WORDS} <= keys
     assert {verb.split()[0] for verb in OTHER_VERBS} - {"--version"} <= {*VERBS}

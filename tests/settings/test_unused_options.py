@@ -8,7 +8,7 @@ import torch
 import lra
 from lra.from_config import build_model
 from lra.settings.check_overrides import check_overrides
-from lra.settings.compose import load_config
+from lra.settings.compose import compose_config, load_config
 from lra.settings.hashed_settings import config_hash
 from lra.settings.unused_options import has_effect
 from lra.types import UserError
@@ -49,10 +49,10 @@ def test_an_option_that_another_one_turns_off_is_refused(before, option, right):
     with pytest.raises(UserError) as error:
         lra.compose(*before.split(), option)
     assert (error.value.kind, error.value.key, error.value.right) == ("no_effect", key, right)
-    assert has_effect(load_config("train", [*before.split(), option]), key) is False
+    assert has_effect(compose_config("train", [*before.split(), option]), key) is False
     if right is not None:
         turned_on = [*before.split(), option, right]
-        assert has_effect(load_config("train", turned_on), key)
+        assert has_effect(compose_config("train", turned_on), key)
         check_overrides("train", turned_on, sweep=False)
 
 

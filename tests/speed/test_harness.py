@@ -9,7 +9,6 @@ from lra import from_config
 from lra.data.writer import StoreForm, write_store
 from lra.from_config import machine_and_loggers
 from lra.settings.compose import load_config
-from lra.settings.plain_values import plain
 from lra.settings.run_folder import store_dir
 from lra.training.cost.harness_step import bare_step, batches_of, dev_pass, harness_steps, medians, profile_step
 
@@ -27,7 +26,7 @@ def listops(tmp_path, monkeypatch):
     facts = {
         "origin": "generated",
         "builder": "listops/full/1.0.0",
-        "asked": {"settings": plain(cfg.task.data), "source": "auto"},
+        "asked": {"settings": cfg.task.data, "source": "auto"},
     }
     form = StoreForm(spec=spec, dtype=np.uint8, max_length=2000, first_id=0)
     write_store(store_dir(cfg), form, splits, facts=facts, started=0.0)

@@ -120,10 +120,9 @@ def config_of(task: str, method: str, protocol: str) -> Any:
 
     A method whose options depend on the task (S4D under `s4`) has those for ListOps.
     """
-    cfg, group = composed(f"task={task}", f"protocol={protocol}").copy(), method.partition("=")[0]
+    cfg, group = composed(f"task={task}", f"protocol={protocol}"), method.partition("=")[0]
     of_method = composed(*method.split(), f"protocol={protocol}")
-    cfg.mixer, cfg[group] = of_method.mixer, of_method[group]
-    return cfg
+    return cfg.with_group("mixer", of_method.plain("mixer")).with_group(group, of_method.plain(group))
 
 
 @cache

@@ -8,12 +8,11 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import torch
-from omegaconf import open_dict
 
 from lra import from_config
 from lra.settings.compose import load_config
 from lra.settings.hashed_settings import config_hash, hashed_settings
-from lra.settings.processes_and_parts import num_processes, use_one_device
+from lra.settings.processes_and_parts import num_processes, on_one_device
 from lra.training.curves import read_curves
 from lra.training.machine import Machine
 from lra.training.ranks import LAUNCHED, SRUN, check_launch, local_rank, rank
@@ -95,14 +94,14 @@ def test_a_process_uses_the_gpu_of_its_local_rank_or_the_only_one_it_sees(
 
 def test_nodes_are_hashed_where_there_are_several():
     one, typed, two = (load_config("train", ["trainer=ddp", *more]) for more in MORE)
-    with open_dict(one):
-        del one.trainer["num_nodes"]  # as an older run's stored configuration
+    older = one.plain("trainer")
+    del older["num_nodes"]  # as in an older run's stored configuration
+    one = one.with_group("trainer", older)
     assert config_hash(one) == config_hash(typed)
     assert config_hash(two) != config_hash(one)
     assert hashed_settings(two)["trainer"]["num_nodes"] == 2
     assert num_processes(two) == 4
-    use_one_device(two)
-    assert num_processes(two) == 1
+    assert num_processes(on_one_device(two)) == 1
 
 
 MORE = ([], ["trainer.num_nodes=1"], ["trainer.num_nodes=2"])

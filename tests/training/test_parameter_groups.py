@@ -58,8 +58,9 @@ def test_the_groups_are_part_of_the_records_settings_and_can_be_changed():
 
 def test_runs_of_before_there_were_groups_are_built():
     cfg = load_config("train", ["size=tiny"])
-    del cfg.recipe.parameter_groups
-    assert len(from_config.build_module(cfg).make_optimizer().param_groups) == 1
+    recipe = cfg.plain("recipe")
+    del recipe["parameter_groups"]
+    assert len(from_config.build_module(cfg.with_group("recipe", recipe)).make_optimizer().param_groups) == 1
 
 
 @pytest.mark.parametrize("fraction", [0, -1, "half", True, float("inf")])

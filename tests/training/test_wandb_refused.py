@@ -70,12 +70,11 @@ def test_a_variable_that_wandb_would_refuse_is_named_and_is_none_of_its_business
 
 
 def test_a_name_of_ones_own_task_that_is_too_long_for_a_tag_is_named():
-    cfg = load_config("train")
-    cfg.task.name = "t" * 70
+    cfg = load_config("train").changed({"task.name": "t" * 70})
     with pytest.raises(UserError) as refused:
         wandb_arguments(cfg, **names_of_training(cfg), config={})
     assert (refused.value.kind, refused.value.key, refused.value.value) == ("wandb_limit", "task", "t" * 70)
-    cfg.task.name = "t" * 64
+    cfg = cfg.changed({"task.name": "t" * 64})
     assert wandb_arguments(cfg, **names_of_training(cfg), config={})["tags"][0] == "t" * 64
 
 

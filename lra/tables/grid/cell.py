@@ -8,9 +8,6 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from hydra.core.override_parser.types import ChoiceSweep, IntervalSweep, RangeSweep
-from omegaconf import DictConfig, OmegaConf
-
 from lra.base.overrides import Overrides
 from lra.base.paths import conf_groups
 from lra.base.printed_commands import shell_word
@@ -19,7 +16,8 @@ from lra.runs.schema import Record
 from lra.settings.compose import load_config
 from lra.settings.hashed_settings import config_hash
 from lra.settings.method import ATTENTION, method_name
-from lra.settings.override_values import parse
+from lra.settings.override_values import has_tagged_range, is_interval, tags_of_choices, yaml_value
+from lra.settings.run_config import RunConfig
 from lra.settings.several_values import METHODS, combined, mixers_beside_attentions, options_in, varied_and_fixed
 from lra.tables.grid.space import DRAWN, Space
 from lra.types import UserError
@@ -42,12 +40,9 @@ class Cell:
     set_apart: str = ""
 
     @cached_property
-    def cfg(self) -> DictConfig:
-        """The cell's configuration, composed when it is first needed, and once for all seeds."""
-        cfg = load_config("train", self.overrides.without("seed"))
-        for each in self.overrides.only("seed"):
-            cfg.seed = parse(each).value()
-        return cfg
+    def cfg(self) -> RunConfig:
+        """The cell's configuration, composed when it is first needed."""
+        return load_config("train", self.overrides)
 
     @cached_property
     def run(self) -> Run:
@@ -73,7 +68,7 @@ class Cell:
             return values[0]
         if key == "attention":
             return method_name(self.cfg)
-        return str(self.cfg.seed if key == "seed" else self.cfg[key].name)
+        return str(self.cfg.seed if key == "seed" else self.cfg.task.name)
 
     @property
     def name(self) -> str:
@@ -124,7 +119,7 @@ class Cell:
                 recorded = recorded.get(part, missing) if isinstance(recorded, dict) else missing
             if recorded is missing or isinstance(recorded, dict):
                 continue
-            if recorded != OmegaConf.from_dotlist([f"value={each.text}"]).value:
+            if recorded != yaml_value(each.text):
                 return False
         return True
 
@@ -157,15 +152,14 @@ def make_cells(sweep: str, overrides: Sequence[str]) -> list[Cell]:
     every = [
         cell
         for cell in (Cell(overrides=combination) for combination in combined(varied, fixed))
-        if all(OmegaConf.select(cell.cfg, key) < cell.cfg.task.spec.seq_len for key in bounded)
+        if all(cell.cfg.value(key) < cell.cfg.task.spec["seq_len"] for key in bounded)
     ]
     return trials(every, space, budget) if space.options else every
 
 
 def is_drawn(override: str) -> bool:
     """Tell whether values of an option are drawn: `interval(…)`, or choices with a tag, `tag(drawn, choice(…))`."""
-    values = parse(override).value()
-    return isinstance(values, IntervalSweep) or (isinstance(values, ChoiceSweep) and bool(values.tags - {BELOW_LENGTH}))
+    return is_interval(override) or bool(tags_of_choices(override) - {BELOW_LENGTH})
 
 
 def without_drawn(overrides: Iterable[str]) -> Overrides:
@@ -181,8 +175,7 @@ def space_of(sweep: str, overrides: Sequence[str]) -> Space:
 def _space(params: Mapping[str, str]) -> Space:
     drawn = {key: values for key, values in params.items() if is_drawn(f"{key}={values}")}
     for key, text in params.items():
-        values = parse(f"{key}={text}").value()
-        if isinstance(values, RangeSweep) and values.tags:
+        if has_tagged_range(f"{key}={text}"):
             right = f"{key}=tag({DRAWN}, choice(2, 4, 8))"
             line = f"{key}={text} is a range, of which nothing is drawn; type for example {shell_word(right)}"
             raise UserError(line, kind="wrong_value", key=key, value=text, right=right)

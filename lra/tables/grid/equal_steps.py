@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable
 from dataclasses import replace
-from pathlib import Path
 
 from lra.base.overrides import Overrides
 from lra.run import Run
@@ -39,7 +38,7 @@ def _from_scratch(cell: Cell) -> Cell | None:
     """Change a pretrained cell to one from scratch; None where it takes the pretraining of a run that is not there."""
     cfg, digits = cell.cfg, taken_from(cell.cfg)
     if digits is not None:
-        source = next(iter(Run.of_hash(digits, Path(cfg.paths.runs))), None)
+        source = next(iter(Run.of_hash(digits, cfg.paths.runs)), None)
         if source is None:
             return None
         cfg = read_stored_config(source.folder)

@@ -16,13 +16,13 @@ from functools import partial
 
 import numpy as np
 import torch
-from omegaconf import DictConfig
 
 from lra.from_config import build_datamodule, build_model, build_module, machine_and_loggers
 from lra.from_config.step_flops import full_batch
 from lra.from_config.store import is_prepared
 from lra.settings.pretrain import is_pretrained, taken_from
-from lra.settings.processes_and_parts import AUTO, batch_parts, use_one_device
+from lra.settings.processes_and_parts import AUTO, batch_parts, on_one_device
+from lra.settings.run_config import RunConfig
 from lra.types import Batch
 
 STEPS = 3  # that are timed, where the time is enough
@@ -65,7 +65,7 @@ class Estimate:
         notes += [f"{how} from {', '.join(shorter)}"] if shorter else []
         return "; ".join(notes)
 
-    def seconds(self, cfg: DictConfig, *, done_steps: int = 0) -> float:
+    def seconds(self, cfg: RunConfig, *, done_steps: int = 0) -> float:
         """Estimate the seconds that a run still needs after `done_steps`: training, dev passes and the test.
 
         A step of a pretraining is taken to be as long as one after it.
@@ -81,7 +81,7 @@ class Estimate:
         return float(pretraining + fraction_left * recipe.steps * self.step_seconds + eval_batches * self.eval_seconds)
 
 
-def measure_here(cfg: DictConfig, *, seconds: float = SECONDS) -> Estimate:
+def measure_here(cfg: RunConfig, *, seconds: float = SECONDS) -> Estimate:
     """Measure a few training steps and a dev batch in this process, in about `seconds`.
 
     With `trainer.accumulate_grad_batches=auto` the batch is in as few parts as fit into memory, as in a training.
@@ -93,9 +93,7 @@ def measure_here(cfg: DictConfig, *, seconds: float = SECONDS) -> Estimate:
         return _measure_in_parts(cfg, end)
 
     def measure(parts: int) -> Estimate:
-        split = cfg.copy()
-        split.trainer.accumulate_grad_batches = parts
-        return _measure_in_parts(split, end)
+        return _measure_in_parts(cfg.changed({"trainer.accumulate_grad_batches": parts}), end)
 
     def same(parts: int) -> bool:
         return machine_and_loggers.is_same_in_parts(cfg, build_model(cfg), parts)
@@ -103,7 +101,7 @@ def measure_here(cfg: DictConfig, *, seconds: float = SECONDS) -> Estimate:
     return in_fewest_parts(measure, cfg.recipe.batch_size, same=same)
 
 
-def _measure_in_parts(cfg: DictConfig, end: float) -> Estimate:
+def _measure_in_parts(cfg: RunConfig, end: float) -> Estimate:
     from lra.training.cost import harness_step
     from lra.training.cost.counting import count_work, synchronized_seconds
     from lra.training.machine import autocast_context, prepare_machine, to_weight_dtype
@@ -143,12 +141,10 @@ def _measure_in_parts(cfg: DictConfig, end: float) -> Estimate:
         work = [count_work(partial(step, Part(1, length))).flops for length in lengths]
         time_growth = growth_of_work(lengths, work, whole.positions)
     memory_growth = whole.positions / part.positions  # layers keep their inputs
-    scale, dev_size = whole.examples / part.examples, cfg.trainer.get("dev_batch_size")
+    scale, dev_size = whole.examples / part.examples, cfg.trainer.dev_batch_size
     if dev_size:
-        cfg_of_dev = cfg.copy()
-        use_one_device(cfg_of_dev)
-        cfg_of_dev.recipe.batch_size, cfg_of_dev.trainer.accumulate_grad_batches = dev_size, 1
-        batches = batches_to_measure(cfg_of_dev, device)
+        of_dev = {"recipe.batch_size": dev_size, "trainer.accumulate_grad_batches": 1}
+        batches = batches_to_measure(on_one_device(cfg).changed(of_dev), device)
     dev_part = Part(max(round((dev_size or whole.examples) / scale), 1), part.positions)
     dev_batch = dev_part.of(next(batches))
     begun = synchronized_seconds(device)
@@ -227,7 +223,7 @@ def growth_of_work(lengths: Sequence[int], work: Sequence[float], length: int) -
     return min(max(curve, line) / work[-1], times**2)
 
 
-def batches_to_measure(cfg: DictConfig, device: torch.device) -> Iterator[Batch]:
+def batches_to_measure(cfg: RunConfig, device: torch.device) -> Iterator[Batch]:
     """Yield training batches of the task's own data, or batches of full length if it is not prepared."""
     from lra.training.cost import harness_step
 
@@ -236,7 +232,7 @@ def batches_to_measure(cfg: DictConfig, device: torch.device) -> Iterator[Batch]
     return itertools.repeat(full_batch(cfg, cfg.recipe.batch_size // batch_parts(cfg), device))
 
 
-def _examples(cfg: DictConfig) -> tuple[int, int]:
+def _examples(cfg: RunConfig) -> tuple[int, int]:
     """Read the numbers of dev and test examples from the task's settings, before its data is prepared; 0 if unknown."""
     data = cfg.task.data
     tenth = data.get("images", 0) // 10  # size of the dev and test splits of a task whose images are split 80/10/10

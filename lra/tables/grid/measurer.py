@@ -16,9 +16,9 @@ from functools import partial
 from pathlib import Path
 
 import torch
-from omegaconf import DictConfig, OmegaConf
 
 from lra.base.processes import Child, die_with_parent, python_module
+from lra.settings.run_config import RunConfig
 from lra.tables.grid.estimate import SECONDS, Estimate, measure_here
 from lra.types import UserError
 
@@ -32,7 +32,7 @@ FORK_SAFE = {"PYTORCH_NVML_BASED_CUDA_CHECK": "1"}
 NO_TIME = "no time was left; the same command measures it"
 
 
-def measure_each(cfgs: Sequence[DictConfig], *, seconds: float = PLAN_SECONDS) -> Iterator[Estimate | UserError]:
+def measure_each(cfgs: Sequence[RunConfig], *, seconds: float = PLAN_SECONDS) -> Iterator[Estimate | UserError]:
     """Measure runs with some configurations on this machine, in their order, in about `seconds` or at most twice that.
 
     Yields:
@@ -40,7 +40,7 @@ def measure_each(cfgs: Sequence[DictConfig], *, seconds: float = PLAN_SECONDS) -
     """
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "configurations.json"
-        path.write_text(json.dumps([OmegaConf.to_yaml(cfg) for cfg in cfgs]), encoding="utf-8")
+        path.write_text(json.dumps([cfg.as_text() for cfg in cfgs]), encoding="utf-8")
         command = python_module("lra.tables.grid.measurer", str(path), str(seconds))
         with Child(command, env=FORK_SAFE, echo=False, keep_output=True, patience_seconds=0) as child:
             for index in range(len(cfgs)):
@@ -66,9 +66,9 @@ def seconds_for_one(left: float, count: int) -> float:
 
 
 def measure_all_here(
-    cfgs: Sequence[DictConfig],
+    cfgs: Sequence[RunConfig],
     seconds: float,
-    measure: Callable[[DictConfig, float], dict[str, object]],
+    measure: Callable[[RunConfig, float], dict[str, object]],
     clock: Callable[[], float] = time.monotonic,
 ) -> Iterator[dict[str, object]]:
     """Measure each in a fork of this process; after twice the `seconds` no other one is begun."""
@@ -81,7 +81,7 @@ def measure_all_here(
         yield measure(cfg, seconds_for_one(seconds - spent, len(cfgs) - index))
 
 
-def measure_in_fork(cfg: DictConfig, seconds: float, *, threads: int) -> dict[str, object]:
+def measure_in_fork(cfg: RunConfig, seconds: float, *, threads: int) -> dict[str, object]:
     """Measure in a fork of this process, whose memory is as it was before any other cell; say why if it fails."""
     from lra.terminal.errors import explain
 
@@ -126,6 +126,6 @@ if __name__ == "__main__":  # the child of `measure_each`
     torch.set_num_threads(1)  # a fork of a process whose threads have worked would wait for them
     _import_what_measuring_needs()
     measure_one = partial(measure_in_fork, threads=all_threads)
-    composed = [OmegaConf.create(text) for text in json.loads(Path(of_cells).read_text("utf-8"))]
-    for made in measure_all_here(composed, float(of_all), measure_one):
+    to_measure = [RunConfig.from_text(text) for text in json.loads(Path(of_cells).read_text("utf-8"))]
+    for made in measure_all_here(to_measure, float(of_all), measure_one):
         print(json.dumps(made), flush=True)

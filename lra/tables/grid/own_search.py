@@ -10,6 +10,7 @@ from rich.console import Console
 
 from lra.base.overrides import Overrides
 from lra.base.paths import conf_names
+from lra.settings.command_options import OverRuns
 from lra.settings.compose import load_config, search_of_sweep, sweep_params
 from lra.settings.several_values import spell_out_all
 from lra.tables.grid.run_set import own_names, read_run_set, uses_own_search
@@ -55,8 +56,8 @@ def _arguments_of_search(verb: str, arguments: Sequence[str]) -> list[str] | Non
     if arguments[:1] not in (["plan"], ["run"]):
         return None
     action, typed = arguments[0], Overrides(arguments[1:])
-    options = load_config(verb)
-    options.sweep = next(iter(typed.texts("sweep")), options.sweep)
+    options = OverRuns.view(load_config(verb))
+    options = options.changed({"sweep": next(iter(typed.texts("sweep")), options.sweep)})
     if options.sweep not in conf_names("sweep") or not uses_own_search(options, typed):
         return None  # what is wrong with a name is said when it is read
     values = {each.signed_key: each.text for each in typed if each.has_value}

@@ -13,13 +13,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 import torch
-from omegaconf import DictConfig
 
 from lra.base.processes import Child, python_module, stop
 from lra.base.text import size_text
 from lra.from_config import build_module, machine_and_loggers
 from lra.settings.compose import load_config
 from lra.settings.processes_and_parts import batch_parts
+from lra.settings.run_config import RunConfig
 from lra.tables.grid.cell import Cell
 from lra.tables.grid.estimate import Estimate, batches_to_measure, print_as_child
 from lra.tables.grid.gpu_places import gpu_groups_for
@@ -167,7 +167,7 @@ def _wait_until_ready(children: Sequence[Child], folder: Path) -> None:
             raise UserError(f"{len(children)} processes were not ready after {START_SECONDS:.0f} s")
 
 
-def step_beside_others(cfg: DictConfig, folder: Path) -> float:
+def step_beside_others(cfg: RunConfig, folder: Path) -> float:
     """Be one of the processes: get ready, wait in `folder` for the others, train; return the steps per second."""
     from lra.training.cost.counting import synchronized_seconds
     from lra.training.cost.harness_step import make_step

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 
-from omegaconf import DictConfig
 from rich.console import Console
 
 from lra.base.option_types import check_choice
@@ -21,6 +20,7 @@ from lra.runs.schema import Record
 from lra.settings.application import ONE_RUN_FLAGS
 from lra.settings.check import check_config
 from lra.settings.check_overrides import check_overrides
+from lra.settings.command_options import OverRuns
 from lra.settings.compose import load_config, search_of_sweep, sweep_params
 from lra.settings.group_to_read import no_records, typed_text, with_group_found
 from lra.settings.override_values import one_by_one
@@ -58,7 +58,7 @@ class RunSet:
     """
 
     def __init__(
-        self, command: str, typed: Overrides, options: DictConfig, launcher: Overrides, sweeps: dict[str, Overrides]
+        self, command: str, typed: Overrides, options: OverRuns, launcher: Overrides, sweeps: dict[str, Overrides]
     ):
         self.command, self.verb, self.options, self.launcher = command, command.split()[0], options, launcher
         self.sweeps, self._typed, self._overrides = sweeps, typed, sweeps[options.sweep]
@@ -73,7 +73,7 @@ class RunSet:
     def group(self) -> Path:
         """The cells' run group: a folder of runs, or a file of published records."""
         cfg = self.cells[0].cfg
-        return Path(cfg.paths.runs) / str(cfg.run_group)
+        return cfg.paths.runs / str(cfg.run_group)
 
     def typed_command(self, action: str, *changes: str, without: Sequence[str] = ()) -> str:
         """Word the command that was typed, with another action, and with overrides in place of some that were typed."""
@@ -240,21 +240,21 @@ def read_run_set(verb: str, arguments: Sequence[str], *, swept: str = "", second
         (several,) = own.only(str(error.key))[:1]
         line = f"{several} has several values, but lra {verb} takes one; type a command for each"
         raise error.reworded(line) from None
-    options = load_config(verb, checked)
+    options = OverRuns.view(load_config(verb, checked))
     if sweep:
-        options.sweep = sweep
+        options = options.changed({"sweep": sweep})
     elif swept:
-        options.sweep = swept
+        options = options.changed({"sweep": swept})
     elif verb == "table":
-        _choose_family(options, typed)
+        options = _of_family(options, typed)
     check_choice("sweep", options.sweep, conf_names("sweep"))
     if options.what == "show":
         others = with_group_found(others)
     brings_search = options.what in ACTIONS and uses_own_search(options, others)
     if brings_search:
-        options.update({key: value for key, value in search_of_sweep(options.sweep).items() if key not in own.keys})
-        options.budget = int(options.budget)
-    tuned = brings_search or (TUNED in others and "search" in options)
+        brought = {key: value for key, value in search_of_sweep(options.sweep).items() if key not in own.keys}
+        options = options.changed({**brought, "budget": int(brought.get("budget", options.budget))})
+    tuned = brings_search or (TUNED in others and options.has("search"))
     if tuned:
         others = Overrides(each for each in others if each != TUNED)
     overrides = Overrides([f"sweep={options.sweep}", *spell_out_all(options.sweep, others)])
@@ -298,26 +298,26 @@ def read_run_set(verb: str, arguments: Sequence[str], *, swept: str = "", second
     return run_set
 
 
-def uses_own_search(options: DictConfig, overrides: Overrides) -> bool:
+def uses_own_search(options: OverRuns, overrides: Overrides) -> bool:
     """Tell whether the cells have what the search of their sweep's file has chosen; not with a recipe that is typed."""
-    return "search" in options and bool(search_of_sweep(options.sweep)) and overrides.get("recipe") is None
+    return options.has("search") and bool(search_of_sweep(options.sweep)) and overrides.get("recipe") is None
 
 
 def own_names(verb: str) -> list[str]:
     """The options of a verb over many runs itself, in addition to those of its runs."""
-    return [str(name) for name in load_config(verb)]
+    return load_config(verb).names
 
 
-def _choose_family(options: DictConfig, typed: Overrides) -> None:
+def _of_family(options: OverRuns, typed: Overrides) -> OverRuns:
     """Choose a protocol's own table, `conf/sweep/PROTOCOL_table.yaml`, and its published numbers, where it has some."""
     protocol = next(iter(typed.texts("protocol")), "")
-    if f"{protocol}_table" in conf_names("sweep"):
-        options.sweep = f"{protocol}_table"
-        if protocol in REFERENCES and typed.get("reference") is None:
-            options.reference = protocol
+    if f"{protocol}_table" not in conf_names("sweep"):
+        return options
+    reference = {"reference": protocol} if protocol in REFERENCES and typed.get("reference") is None else {}
+    return options.changed({"sweep": f"{protocol}_table", **reference})
 
 
-def _check_options(full_verb: str, options: DictConfig) -> None:
+def _check_options(full_verb: str, options: OverRuns) -> None:
     verb, *subcommand = full_verb.split()
     if options.what not in ACTIONS:
         typed = [typed_command(verb, without=["what", options.what], flags=[*subcommand, action]) for action in ACTIONS]
@@ -333,10 +333,10 @@ def _check_options(full_verb: str, options: DictConfig) -> None:
     if options.format == "wandb" and options.figure is not None:
         line = "format=wandb logs the figures to a W&B run; leave figure= or format=wandb out"
         raise UserError(line, kind="no_effect", key="figure")
-    check_choice("reference", options.get("reference", "paper"), REFERENCES)
+    check_choice("reference", options.reference, REFERENCES)
 
 
-def _check_search(verb: str, options: DictConfig, overrides: Overrides, own: Overrides, *, tuned: bool) -> None:
+def _check_search(verb: str, options: OverRuns, overrides: Overrides, own: Overrides, *, tuned: bool) -> None:
     """Refuse what only a search can have, elsewhere; a search that draws nothing; and a typed seed for its trials."""
     sweep = str(options.sweep)
     if verb != "tune":
@@ -349,7 +349,7 @@ def _check_search(verb: str, options: DictConfig, overrides: Overrides, own: Ove
         if of_search and not tuned:
             line = f"{of_search[0]} is of a search; type it with lra tune, or with recipe=tuned after that"
             raise UserError(line, kind="no_effect", key=of_search[0].key)
-        check_choice("search", options.get("search", "tune"), conf_names("sweep"))
+        check_choice("search", options.search or "tune", conf_names("sweep"))
         if space_of(sweep, plain).options:
             others = overrides.without("sweep", "seed", "run_group")
             right = command("tune run", *typed_config_dirs(), override("sweep", sweep), *others)

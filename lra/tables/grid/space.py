@@ -11,15 +11,12 @@ import random
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
-
-from hydra.core.override_parser.types import ChoiceSweep
-from omegaconf import DictConfig, OmegaConf
 
 from lra.base.overrides import Overrides
 from lra.base.printed_commands import shell_word
 from lra.base.settings_hash import hash_of
-from lra.settings.override_values import TIMES, parse
+from lra.settings.override_values import TIMES, drawn_from
+from lra.settings.run_config import RunConfig
 from lra.types import UserError
 
 DRAWN = "drawn"  # tag of choices that are drawn from; those without a tag multiply the runs
@@ -53,13 +50,13 @@ class Space:
         generator, axes = random.Random(self.seed), self._axes.items()
         return [{key: axis.value(generator.random()) for key, axis in axes} for _ in range(count)]
 
-    def overrides(self, point: Point, cfg: DictConfig) -> Overrides:
+    def overrides(self, point: Point, cfg: RunConfig) -> Overrides:
         """Write a point as overrides of a run, whose configuration without them is `cfg`."""
         overrides = []
         for key, value in point.items():
             axis = self._axes[key]
             if TIMES in axis.tags:
-                value = _rounded(float(value) * OmegaConf.select(cfg, key), axis.digits)
+                value = _rounded(float(value) * cfg.value(key), axis.digits)
             overrides.append(f"{key}={value}")
         return Overrides(overrides)
 
@@ -68,19 +65,17 @@ class _Axis:
     """What the value of one option is drawn from: choices, or all numbers between two ends."""
 
     def __init__(self, key: str, typed: str):
-        override = parse(f"{key}={typed}")
-        sweep: Any = override.value()
-        self.tags: set[str] = sweep.tags
+        drawn = drawn_from(f"{key}={typed}")
+        self.tags = drawn.tags
         self.digits = DIGITS
         unknown = self.tags - {LOG, TIMES, DRAWN}
         if unknown:
             line = f"{key}={typed}: the tag {min(unknown)} is not known; there are {LOG}, {TIMES} and {DRAWN}"
             raise UserError(line, kind="wrong_value", key=key, value=min(unknown))
-        self._choices: list[str] = []
-        if isinstance(sweep, ChoiceSweep):
-            self._choices = list(override.sweep_string_iterator())
+        self._choices = drawn.choices
+        if drawn.ends is None:
             return
-        low, high = sweep.start, sweep.end
+        low, high = drawn.ends
         if not low < high or not (low > 0 or LOG not in self.tags) or not math.isfinite(high - low):
             right = f"{key}=tag({LOG}, interval(1e-4, 1e-2))"
             line = f"{key}={typed} is no interval to draw from: it has two ends, the lower one first"

@@ -13,12 +13,14 @@ from lra.base.devices import VISIBLE, no_device_error, visible_devices
 from lra.base.overrides import Overrides
 from lra.base.processes import Child, die_with_pool_owner, python_module, stop, wait_any
 from lra.base.signals import clean_up_on_signals, exit_on_signals, raise_if_stopped
+from lra.settings.command_options import Worker
 from lra.tables.grid.gpu_places import LAUNCHER
 from lra.types import UserError
 
 if TYPE_CHECKING:
-    from omegaconf import DictConfig
     from rich.console import Console
+
+    from lra.settings.run_config import Config
 
 
 def start_workers(
@@ -67,10 +69,8 @@ def _wait(workers: Sequence[Child], console: Console) -> None:
 def _launch(
     sweep: str, overrides: Sequence[str], workers: int, launcher: Overrides, visible_gpus: Sequence[str]
 ) -> None:
-    import hydra
-
-    from lra.base.paths import conf_dir
     from lra.base.printed_commands import quoted_for_hydra
+    from lra.settings.application import run_command
 
     if launcher.get(LAUNCHER) is None:
         launcher = Overrides([f"{LAUNCHER}=joblib", f"hydra.launcher.n_jobs={workers}", *launcher])
@@ -78,12 +78,12 @@ def _launch(
         f"{key}=[{','.join(map(quoted_for_hydra, texts))}]"
         for key, texts in (("overrides", overrides), ("places", visible_gpus))
     ]
-    sys.argv = ["lra", "--multirun", f"of={sweep}", f"worker=range({workers})", *lists, *launcher]
-    hydra.main(version_base="1.3", config_path=str(conf_dir()), config_name="worker")(work)()
+    run_command("worker", ["-m"], [f"of={sweep}", f"worker=range({workers})", *lists, *launcher], work)
 
 
-def work(cfg: DictConfig) -> None:
+def work(config: Config) -> None:
     """Be one worker: a job of the launcher, on this machine or another machine with the same folder of runs."""
+    cfg = Worker.view(config)
     die_with_pool_owner()
     if cfg.places:
         os.environ[VISIBLE] = cfg.places[cfg.worker]  # for the processes that train

@@ -9,6 +9,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 from lra.base.paths import conf_names
+from lra.base.printed_commands import override
 from lra.data.codec import images
 from lra.from_config import build_codec, build_data
 from lra.from_config.store import is_prepared
@@ -54,8 +55,7 @@ def _sample(task: str, size: str, hashes: list[dict[str, str]], *, data_dir: str
     """Draw examples of a task; None where its store is not here, or holds other data than those with the hashes."""
     if task not in conf_names("task") or size not in conf_names("size"):  # of a package that is not here
         return None
-    chosen = load_config("train", [f"task={task}", f"size={size}"])
-    chosen.paths.data = data_dir
+    chosen = load_config("train", [f"task={task}", f"size={size}", override("paths.data", data_dir)])
     if not is_prepared(chosen):
         return None
     try:

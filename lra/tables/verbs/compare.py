@@ -30,7 +30,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lra.runs.collection import collect
@@ -70,7 +69,7 @@ def main(arguments: Sequence[str]) -> Tables | Plan:
 
 def _seeds_needed(run_set: RunSet) -> dict[str, SeedsNeeded]:
     """Find by task how many seeds a difference of one point would need; of one method there is no difference."""
-    records = [record for record in collect(Path(run_set.cells[0].cfg.paths.runs)).records if run_set.is_shown(record)]
+    records = [record for record in collect(run_set.cells[0].cfg.paths.runs).records if run_set.is_shown(record)]
     needed = {}
     for task in run_set.tasks():
         cells = [cell for cell in run_set.cells if cell.choice("task") == task]
@@ -91,7 +90,7 @@ def make_tables(run_set: RunSet) -> Tables:
         if not compared:
             return table, {}
         rate, curves = records[0].majority_rate, dev_curves(records)
-        how = {"title": title, "majority_rate": rate, "columns": run_set.options.figure_columns}
+        how: dict[str, Any] = {"title": title, "majority_rate": rate, "columns": run_set.options.figure_columns}
         drawings: dict[str, Draw] = {"compare": partial(plot_pareto, compared, asked=run_set.typed_methods(), **how)}
         lines, single = curves_to_draw(curves)
         if lines:

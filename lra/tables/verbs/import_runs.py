@@ -14,7 +14,6 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
-from omegaconf import DictConfig
 from rich.console import Console
 
 from lra.base.files import checked_name
@@ -25,6 +24,8 @@ from lra.run import RUNNER, TRAINING, Run, RunLockedError
 from lra.runs.collection import collect, describe
 from lra.runs.files import BEST, CONFIG, CURVE, DATA, LAST, METRICS, RESULT, WANDB_ID, run_folder
 from lra.runs.schema import Identity, Record
+from lra.settings.command_options import Import
+from lra.settings.run_config import RunConfig
 from lra.types import UserError
 
 IMPORTED_FILES = (CONFIG, DATA, METRICS, CURVE, WANDB_ID, BEST)
@@ -56,22 +57,23 @@ class Imported:
         console.print(visible(f"{counts}: {self.runs}"))
 
 
-def run(cfg: DictConfig) -> Imported:
+def run(cfg: RunConfig) -> Imported:
     """Copy the runs that this machine does not have."""
-    if cfg["from"] is None:
+    asked = Import.view(cfg)
+    if asked.from_ is None:
         right = command("import", "/mnt/other/runs")
         raise UserError(f"import what? type for example: {right}", kind="missing_option", key="from", right=right)
-    path = Path(str(cfg["from"])).expanduser()
+    path = Path(asked.from_).expanduser()
     if not path.exists():
         line = f"{path} is not there; type the folder of runs, or the .jsonl file, to import"
         raise UserError(line, kind="missing_file", key="from", value=str(path))
-    into = None if cfg.into is None else checked_name(cfg.into, "into=", example="table", nested=True)
+    into = None if asked.into is None else checked_name(asked.into, "into=", example="table", nested=True)
     collection = collect(path, separate_run_groups=into is None)
     copied: list[bool] = []  # of each run that is here now
     refused: list[UserError] = []  # of each other run
     for record, source in zip(collection.records, collection.sources, strict=True):
         try:
-            copied.append(_bring(source, record, _run(Path(cfg.paths.runs), record, into)))
+            copied.append(_bring(source, record, _run(cfg.paths.runs, record, into)))
         except UserError as error:
             refused.append(error)
             collection.left_out += 1
@@ -82,7 +84,7 @@ def run(cfg: DictConfig) -> Imported:
         line = f"nothing is imported from {path}; {first}{more}"
         raise UserError(line, kind="no_records", key=str(path)) from next(iter(refused), None)
     return Imported(
-        runs=Path(cfg.paths.runs),
+        runs=cfg.paths.runs,
         copied=copied.count(True),
         were_here=copied.count(False),
         left_out=collection.left_out,

@@ -12,7 +12,6 @@ again. Records of runs with uncommitted changes (commit …-dirty) need dirty=tr
 from dataclasses import dataclass
 from pathlib import Path
 
-from omegaconf import DictConfig, OmegaConf
 from rich.console import Console
 
 from lra.base.files import checked_name
@@ -23,7 +22,9 @@ from lra.run import Run
 from lra.runs.collection import Collection, append_new, collect, describe
 from lra.runs.groups import PUBLISHED, PUBLISHED_FOLDER
 from lra.runs.schema import Record
+from lra.settings.command_options import Publish
 from lra.settings.group_to_read import folder_of_runs, no_records, typed_text, with_group_found
+from lra.settings.run_config import RunConfig
 from lra.terminal.console import check_writable
 from lra.types import UserError
 
@@ -50,20 +51,22 @@ class Published:
         console.print(visible(f"{self.appended} records appended, {self.were_there} were there: {self.path}"))
 
 
-def run(cfg: DictConfig) -> Published:
+def run(cfg: RunConfig) -> Published:
     """Append the records that the file does not have."""
-    if cfg.name is None or (cfg.run is None) == (cfg.run_group is None):
+    asked = Publish.view(cfg)
+    if asked.name is None or (asked.run is None) == (asked.run_group is None):
         group, one = "run_group=table", "run=a1b9200f"
         right = [command("publish", group, "name=paper_table"), command("publish", one, "name=mine")]
         line = f"say what and where: {right[0]}, or {right[1]}"
-        raise UserError(line, kind="missing_option", key="name" if cfg.name is None else "run_group", right=right)
-    name = checked_name(cfg.name, "name=", example="paper_table")
-    runs, target = Path(cfg.paths.runs), Path(cfg.to).expanduser().absolute() / f"{name}{PUBLISHED}"
-    check_writable(target, str(cfg.to), "to", example=PUBLISHED_FOLDER)
-    seed = OmegaConf.select(cfg, "seed")
-    path = runs / str(cfg.run_group) if cfg.run is None else Run.find(str(cfg.run), runs=runs, seed=seed).folder
+        raise UserError(line, kind="missing_option", key="name" if asked.name is None else "run_group", right=right)
+    name = checked_name(asked.name, "name=", example="paper_table")
+    runs, target = cfg.paths.runs, Path(asked.to).expanduser().absolute() / f"{name}{PUBLISHED}"
+    check_writable(target, asked.to, "to", example=PUBLISHED_FOLDER)
+    path = runs / str(asked.run_group)
+    if asked.run is not None:
+        path = Run.find(asked.run, runs=runs, seed=asked.seed).folder
     collection = collect(path) if path.exists() else Collection()
-    if not collection.records and cfg.run is None:
+    if not collection.records and asked.run is None:
         raise no_records("publish", path, problems=collection.problems)
     if not collection.records:
         line = "; ".join([f"no record is below {path}", *collection.problems])
@@ -73,7 +76,7 @@ def run(cfg: DictConfig) -> Published:
         new = [record for record in collection.records if record not in there]
         for record in new:
             commit = record.provenance.get("git_commit") or "none"
-            if commit.endswith("-dirty") and not cfg.dirty:
+            if commit.endswith("-dirty") and not asked.dirty:
                 what = f"{describe(record)} is of a changed checkout ({commit})"
                 right = typed_command("publish", "dirty=true")
                 line = f"{what}: commit and run it again, or type: {right}"

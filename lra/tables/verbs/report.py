@@ -15,7 +15,6 @@ no network, has a light and a dark style, also for phones, and prints in landsca
 from dataclasses import dataclass
 from pathlib import Path
 
-from omegaconf import DictConfig
 from rich.console import Console
 
 from lra.base.option_types import check_choice
@@ -26,7 +25,9 @@ from lra.runs.collection import Collection, collect
 from lra.runs.groups import PUBLISHED_FOLDER, group_file
 from lra.runs.published_numbers import REFERENCES
 from lra.runs.reference_curves import published_curves
+from lra.settings import command_options as options
 from lra.settings.group_to_read import no_records, with_group_found
+from lra.settings.run_config import RunConfig
 from lra.tables.report.page import write_report
 from lra.tables.report.samples import task_samples
 from lra.terminal.console import check_out, check_writable, make_console, out_path, work_progress
@@ -49,26 +50,27 @@ class Report:
         console.print(f"{visible(str(self.path))}  {size_text(self.path.stat().st_size)}")
 
 
-def run(cfg: DictConfig) -> Report:
+def run(cfg: RunConfig) -> Report:
     """Write the page."""
-    check_choice("reference", cfg.reference, REFERENCES)
-    runs = Path(cfg.paths.runs)
-    group = runs / cfg.run_group
-    path = _page_path(cfg.out, group)
+    asked = options.Report.view(cfg)
+    check_choice("reference", asked.reference, REFERENCES)
+    runs = cfg.paths.runs
+    group = runs / asked.run_group
+    path = _page_path(asked.out, group)
     collection = collect(group) if group.exists() else Collection()
     if not collection.records:
         raise no_records("report", group, problems=collection.problems)
     console = make_console()
     with work_progress(console, len(collection.records), in_pipe=True) as advance:
         samples = []
-        if cfg.samples:
+        if asked.samples:
             advance("samples", 0)
-            samples = task_samples(collection.records, data_dir=cfg.paths.data, count=cfg.samples)
+            samples = task_samples(collection.records, data_dir=str(cfg.paths.data), count=asked.samples)
         write_report(
             path,
             collection,
-            run_group=cfg.run_group,
-            reference=cfg.reference,
+            run_group=asked.run_group,
+            reference=asked.reference,
             published=published_curves(runs, known=collection if group == runs / PUBLISHED_FOLDER else None),
             samples=samples,
             advance=advance,

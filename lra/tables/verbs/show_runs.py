@@ -9,7 +9,6 @@ from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
 
-from omegaconf import DictConfig
 from rich.console import Console
 
 from lra.base.checked_json import parsed_json
@@ -22,6 +21,7 @@ from lra.runs.groups import PUBLISHED, find_group, nearest_groups
 from lra.runs.record_words import finished_text
 from lra.runs.reference_curves import place_among, place_of, published_curves, references_of
 from lra.runs.schema import DevCurve, Record
+from lra.settings.command_options import Show
 from lra.settings.group_to_read import no_records
 from lra.tables.notes_on_runs import by_protocol_and_size
 from lra.tables.variants import group_by_key, natural, row_names
@@ -46,7 +46,7 @@ class ShownRuns:
         print_text_table(console, self.table)
 
 
-def show_runs(cfg: DictConfig) -> ShownRuns:
+def show_runs(cfg: Show) -> ShownRuns:
     """Find the runs to show: of all groups, of the group `run_group=`, or of the file of published records `file=`.
 
     Published records are shown where they are asked for by name, not among all groups: they are no runs of this folder.
@@ -54,7 +54,7 @@ def show_runs(cfg: DictConfig) -> ShownRuns:
     Raises:
         UserError: when there is no run.
     """
-    runs = Path(cfg.paths.runs)
+    runs = cfg.paths.runs
     path = _path_to_show(runs, cfg.run_group, cfg.file)
     lines = lines_of_runs(runs, cfg.run_group) if cfg.file is None else []
     published, problems = ([], []) if path == runs else published_lines(path)

@@ -28,9 +28,9 @@ from lra.tools.bench.tables import bench_markdown, bench_tables, csv_table
 from lra.types import UserError
 
 if TYPE_CHECKING:  # slow imports, which `show=` does not need
-    from omegaconf import DictConfig
     from rich.console import Console
 
+    from lra.settings.command_options import BenchAttention
     from lra.terminal.figure_file import Drawn
     from lra.tools.bench.methods import BenchMethod, BenchShape
 
@@ -94,7 +94,7 @@ def bench_attention(overrides: list[str]) -> ShownBench:
     return shown_bench(record, path, cfg)
 
 
-def measure(cfg: DictConfig, of_methods: Overrides) -> ShownBench:
+def measure(cfg: BenchAttention, of_methods: Overrides) -> ShownBench:
     """Measure the methods that these overrides choose at the lengths that their record lacks."""
     import torch
 
@@ -125,7 +125,7 @@ def measure(cfg: DictConfig, of_methods: Overrides) -> ShownBench:
         "git_commit": git_commit(),
         "versions": versions(),
     }
-    path = record_path(Path(cfg.paths.runs) / "bench", settings)
+    path = record_path(cfg.paths.runs / "bench", settings)
     record, console = begin_record(path, settings, again=cfg.n if cfg.force else ()), make_console()
     if peers and (cfg.force or not record["parity"]):
         record["parity"] = [parity_of(peer, shape) for peer in peers]
@@ -135,7 +135,12 @@ def measure(cfg: DictConfig, of_methods: Overrides) -> ShownBench:
 
 
 def measure_missing(
-    record: BenchRecord, path: Path, cfg: DictConfig, methods: list[BenchMethod], shape: BenchShape, console: Console
+    record: BenchRecord,
+    path: Path,
+    cfg: BenchAttention,
+    methods: list[BenchMethod],
+    shape: BenchShape,
+    console: Console,
 ) -> None:
     """Measure the lengths that the record lacks, in growing order, and write it after each round of turns.
 
@@ -173,7 +178,7 @@ def measure_missing(
                 console.print(f"measured: L = {length:,}")
 
 
-def shown_bench(record: BenchRecord, path: Path, cfg: DictConfig) -> ShownBench:
+def shown_bench(record: BenchRecord, path: Path, cfg: BenchAttention) -> ShownBench:
     """Choose the lengths that were asked for; write the tables to `out=`, and draw the figure of what was measured now.
 
     With `figure=` that of a record that is only shown is drawn, too.
@@ -195,7 +200,7 @@ def _in_format(asked: BenchRecord, text_format: str) -> str:
     return csv_table(asked).to_csv() if text_format == "csv" else bench_markdown(asked)
 
 
-def _draw(asked: BenchRecord, path: Path, cfg: DictConfig) -> Drawn | None:
+def _draw(asked: BenchRecord, path: Path, cfg: BenchAttention) -> Drawn | None:
     """Draw the figure where `figure=` says, or beside the record; of a single length there is none."""
     if len(lengths_of(asked)) < 2:
         return None

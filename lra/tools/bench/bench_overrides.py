@@ -5,18 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from omegaconf import DictConfig
-
 from lra.base.option_types import check_choice
 from lra.base.overrides import Override, Overrides
 from lra.from_config import build_method
 from lra.settings.check import check_config
 from lra.settings.check_overrides import check_overrides
+from lra.settings.command_options import BenchAttention
 from lra.settings.compose import load_config
-from lra.settings.declared import group_options
 from lra.settings.method import ATTENTION, method_name, mixer_settings, mixes_by_attention
+from lra.settings.run_config import RunConfig
 from lra.settings.several_values import combined, mixers_beside_attentions, options_in, spell_out_all, varied_and_fixed
-from lra.settings.unknown_option import Typed, unknown_flag, unknown_option
+from lra.settings.unknown_option import unknown_flag, unknown_own_option
 from lra.terminal.console import check_out
 from lra.terminal.figure_file import check_figure
 from lra.types import UserError
@@ -33,7 +32,7 @@ BENCH_FORMATS = ("terminal", "markdown", "csv")
 OF_TABLE_1 = ("attention=nystrom", "attention.num_landmarks=32")  # of the paper, in addition to the default settings
 
 
-def parse_overrides(typed: Sequence[str]) -> tuple[DictConfig, Overrides]:
+def parse_overrides(typed: Sequence[str]) -> tuple[BenchAttention, Overrides]:
     """Split the overrides into the bench's options and those that choose methods.
 
     Raises:
@@ -49,13 +48,11 @@ def parse_overrides(typed: Sequence[str]) -> tuple[DictConfig, Overrides]:
         raise UserError(f"{malformed!r} is not key=value, as in: lra bench attention n=512,1024")
     of_methods = overrides.of_groups(*METHOD_GROUPS)
     of_bench = Overrides(_as_list(each) for each in overrides if each not in of_methods)
-    unknown = next((each for each in of_bench if each.group not in defaults), None)
+    unknown = next((each for each in of_bench if each.group not in defaults.names), None)
     if unknown:
-        options = group_options(defaults, "", verb=BENCH_CONFIG)
         advice = f"also {', '.join(METHOD_GROUPS)} and their options; a training step of a task: lra bench step"
-        of_verb = Typed(verb=BENCH_CONFIG, value=unknown.text)
-        raise unknown_option(unknown.key, defaults, options, of_verb, advice=advice)
-    cfg = load_config(BENCH_CONFIG, check_overrides(BENCH_CONFIG, of_bench, sweep=False))
+        raise unknown_own_option(BENCH_CONFIG, unknown, advice)
+    cfg = BenchAttention.view(load_config(BENCH_CONFIG, check_overrides(BENCH_CONFIG, of_bench, sweep=False)))
     check_config(cfg, BENCH_CONFIG)
     lengths = list(cfg.n)
     wrong = [length for length in lengths if type(length) is not int or not 1 < length <= MOST_LENGTH]
@@ -94,7 +91,7 @@ def methods_to_measure(overrides: Overrides, *, packed: bool, peers: Sequence[Pe
     chosen, protocol = overrides.without("protocol") or ["attention=all"], overrides.only("protocol")
     _, *typed = check_overrides("train", ["sweep=compare", *spell_out_all("compare", chosen), *protocol], sweep=True)
     by_attention = bool(Overrides(typed).of_groups(ATTENTION))
-    cfgs: dict[str, DictConfig] = {}  # by the method's name
+    cfgs: dict[str, RunConfig] = {}  # by the method's name
     for kernel in ("fused", "math"):
         exact = ("attention=full", f"attention.kernel={kernel}", "attention.attention_dropout=0.0")
         cfgs[f"full {kernel}"] = load_config("train", [*exact, *protocol])

@@ -8,11 +8,12 @@ from pathlib import Path
 
 import pytorch_lightning as pl
 import torch
-from omegaconf import DictConfig
 from rich.console import Console
 
 from lra.from_config import build_datamodule, build_module, machine_and_loggers
+from lra.settings.command_options import BenchStep
 from lra.settings.method import method_name
+from lra.settings.run_config import RunConfig
 from lra.terminal.console import work_progress
 from lra.terminal.fit_table import print_text_table
 from lra.terminal.text_table import TextTable
@@ -130,7 +131,7 @@ class StepCost:
             console.print(f"{products}trace of two steps: {self.profile.trace}")
 
 
-def measure_step(cfg: DictConfig, console: Console) -> StepCost:
+def measure_step(cfg: BenchStep, console: Console) -> StepCost:
     """Time the step, count its FLOPs and memory traffic, and compare its losses; a bar on the console shows how far."""
     machine = machine_and_loggers.build_machine(cfg)
     datamodule = build_datamodule(cfg)
@@ -178,7 +179,7 @@ def measure_step(cfg: DictConfig, console: Console) -> StepCost:
         )
 
 
-def profile_of(cfg: DictConfig, step: Callable[[], harness_step.Phases]) -> StepProfile:
+def profile_of(cfg: BenchStep, step: Callable[[], harness_step.Phases]) -> StepProfile:
     """Profile two steps, and write their trace."""
     trace = Path(cfg.trace or f"step-{cfg.task.name}-{method_name(cfg)}.trace.json")
     table, fraction = harness_step.profile_step(step, trace)
@@ -217,7 +218,7 @@ def print_times(
     print_text_table(console, TextTable(title="", columns=("part", "milliseconds", "fraction"), rows=rows))
 
 
-def compare_losses(cfg: DictConfig, device: torch.device) -> LossComparison:
+def compare_losses(cfg: RunConfig, device: torch.device) -> LossComparison:
     """Compare the losses of the first steps, uncompiled and without dropout, with those of a CPU in float32."""
     cpu, precision = torch.device("cpu"), cfg.trainer.precision
     run = without_dropout(cfg)
@@ -233,19 +234,20 @@ def compare_losses(cfg: DictConfig, device: torch.device) -> LossComparison:
     return LossComparison(len(batches), run.recipe.batch_size, difference)
 
 
-def without_dropout(cfg: DictConfig) -> DictConfig:
+def without_dropout(cfg: RunConfig) -> RunConfig:
     """Return the configuration of a small uncompiled step that draws no dropout, because a GPU draws other masks."""
-    run = cfg.copy()
-    run.compile, run.recipe.batch_size = False, min(LOSS_EXAMPLES, cfg.recipe.batch_size)
-    run.trainer.data_on_device = False
-    for group in (run.model, run.attention, run.mixer):
-        for key in ("dropout", "attention_dropout"):
-            if key in group:
-                group[key] = 0.0
-    return run
+    groups = {"model": cfg.model, "attention": cfg.attention, "mixer": cfg.mixer}
+    dropout = {
+        f"{name}.{key}": 0.0
+        for name, group in groups.items()
+        for key in ("dropout", "attention_dropout")
+        if key in group
+    }
+    batch = min(LOSS_EXAMPLES, cfg.recipe.batch_size)
+    return cfg.changed({"compile": False, "recipe.batch_size": batch, "trainer.data_on_device": False, **dropout})
 
 
-def _seeded_module(cfg: DictConfig) -> ClassifierModule:
+def _seeded_module(cfg: RunConfig) -> ClassifierModule:
     pl.seed_everything(cfg.seed, workers=True, verbose=False)
     return build_module(cfg).train()
 

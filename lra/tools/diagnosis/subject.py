@@ -6,21 +6,21 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from omegaconf import DictConfig, OmegaConf
 from rich.console import Console
 from torch import nn
 
 from lra.base.overrides import Overrides
-from lra.base.paths import conf_dir
 from lra.data.store_data import StoreData
 from lra.from_config import build_data, build_method, build_model, build_trained_model
 from lra.from_config.store import ensure_store
 from lra.run import Run
 from lra.runs.files import BEST
-from lra.runs.schema import NYSTROM
-from lra.settings.compose import without_descriptions
+from lra.runs.schema import NYSTROM, TARGET
+from lra.settings.command_options import Diagnose
+from lra.settings.compose import with_attention
 from lra.settings.method import method_name, mixes_by_attention
-from lra.settings.processes_and_parts import use_one_device
+from lra.settings.processes_and_parts import on_one_device
+from lra.settings.run_config import RunConfig
 from lra.tools.diagnosis.swap import Variants
 from lra.types import Batch, UserError
 
@@ -37,14 +37,14 @@ class DiagnosedModel:
     A fresh model (`is_trained` is false) has a folder below the folder of runs.
     """
 
-    cfg: DictConfig
+    cfg: RunConfig
     folder: Path
     is_trained: bool
     model: nn.Module
     data: StoreData
 
 
-def diagnosed_model(cfg: DictConfig, console: Console, *, seed: int | None) -> DiagnosedModel:
+def diagnosed_model(cfg: Diagnose, console: Console, *, seed: int | None) -> DiagnosedModel:
     """Read the run that `cfg.run` names, with its best weights, or make a fresh model of the settings.
 
     `seed` is the run's seed as typed; None if it was not typed.
@@ -58,14 +58,13 @@ def diagnosed_model(cfg: DictConfig, console: Console, *, seed: int | None) -> D
         name = "-".join((cfg.task.name, method_name(cfg), cfg.size.name))
         return DiagnosedModel(
             cfg=cfg,
-            folder=Path(cfg.paths.runs) / "diagnose" / name,
+            folder=cfg.paths.runs / "diagnose" / name,
             is_trained=False,
             model=build_model(cfg),
             data=build_data(cfg),
         )
-    run = Run.find(str(cfg.run), runs=Path(cfg.paths.runs), seed=seed)
-    trained = run.config_with(cfg.paths)
-    use_one_device(trained)
+    run = Run.find(str(cfg.run), runs=cfg.paths.runs, seed=seed)
+    trained = on_one_device(run.config_at(cfg))
     model, data = build_trained_model(trained, run.folder), build_data(trained)
     wrong = next((name for name, x in model.state_dict().items() if not x.isfinite().all()), None)
     if wrong is not None:
@@ -74,22 +73,19 @@ def diagnosed_model(cfg: DictConfig, console: Console, *, seed: int | None) -> D
     return DiagnosedModel(cfg=trained, folder=run.folder, is_trained=True, model=model, data=data)
 
 
-def make_variants(cfg: DictConfig) -> tuple[Variants, int]:
+def make_variants(cfg: RunConfig) -> tuple[Variants, int]:
     """Build what makes variants of the model's attentions, and the number of landmarks of their Nyström attention.
 
     It has the model's own settings if its attention is Nyström's, else the defaults under the model's protocol.
     """
     if not is_nystrom(cfg):
-        cfg = cfg.copy()
-        cfg.attention = OmegaConf.load(conf_dir() / "attention" / "nystrom.yaml")
-        cfg.mixer = OmegaConf.load(conf_dir() / "mixer" / "attention.yaml")
-        without_descriptions(cfg)
+        cfg = with_attention(cfg, "nystrom")
     return Variants(make=build_method(cfg)), cfg.attention.num_landmarks
 
 
-def is_nystrom(cfg: DictConfig) -> bool:
+def is_nystrom(cfg: RunConfig) -> bool:
     """Tell whether the model's attention is Nyström attention."""
-    return mixes_by_attention(cfg) and cfg.attention._target_ == NYSTROM
+    return mixes_by_attention(cfg) and cfg.attention[TARGET] == NYSTROM
 
 
 def dev_batches(data: StoreData, examples: int, *, batch_size: int) -> list[Batch]:

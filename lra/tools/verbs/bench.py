@@ -45,9 +45,9 @@ a training.
 
 from collections.abc import Sequence
 
-from omegaconf import DictConfig
-
 from lra.base.overrides import Overrides
+from lra.settings.command_options import BenchStep
+from lra.settings.run_config import RunConfig
 from lra.terminal.result import Result
 from lra.types import UserError
 
@@ -78,7 +78,7 @@ def to_overrides(arguments: Overrides) -> Overrides:
     return Overrides([f"what={arguments[0]}", *arguments[1:]])
 
 
-def run(cfg: DictConfig) -> Result:
+def run(cfg: RunConfig) -> Result:
     """Prepare machine and data, then measure a training step."""
     import pytorch_lightning as pl
     from rich.text import Text
@@ -102,4 +102,4 @@ def run(cfg: DictConfig) -> Result:
             f"  batch {cfg.recipe.batch_size}  {cfg.trainer.precision}  {machine_and_loggers.device_name(cfg)}",
         )
     )
-    return measure_step(cfg, console)
+    return measure_step(BenchStep.view(cfg), console)

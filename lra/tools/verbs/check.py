@@ -12,13 +12,13 @@ mask, and every option, parameter and buffer by name. In pytest, `lra.tools.test
 
 from dataclasses import dataclass
 
-from hydra.utils import instantiate
-from omegaconf import DictConfig
 from rich.console import Console
 from rich.text import Text
 
-from lra.from_config import build_method
+from lra.from_config import build_method, make_from
+from lra.settings.command_options import Check
 from lra.settings.method import method_name, mixer_settings, mixes_by_attention
+from lra.settings.run_config import RunConfig
 from lra.terminal.console import make_console
 from lra.terminal.fit_table import wrapped
 from lra.tools.testing.contract import BrokenPromiseError, Promise, promises
@@ -39,7 +39,7 @@ class Contract:
         console.print(f"{count} of {count} contract checks passed: {self.subject}")
 
 
-def run(cfg: DictConfig) -> Contract:
+def run(cfg: RunConfig) -> Contract:
     """Make every contract check, and print a line after each.
 
     Raises:
@@ -52,7 +52,8 @@ def run(cfg: DictConfig) -> Contract:
         line = f"{method_name(cfg)} is no {kind.base.__name__}; see CONTRIBUTING.md, or docs/your_attention.md"
         raise UserError(line, kind="other_kind", key=method_name(cfg), right=kind.base.__name__)
     console, broken = make_console(), dict[str, BrokenPromiseError]()
-    twin = instantiate({"_target_": cfg.twin, "_partial_": True}) if cfg.twin else None
+    named = Check.view(cfg).twin
+    twin = make_from({"_target_": named, "_partial_": True}) if named else None
     checks = promises(subject, twin)
     for promise in checks:
         try:

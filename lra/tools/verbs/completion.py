@@ -2,13 +2,11 @@
 
 import os
 import re
-import sys
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import redirect_stdout
 from io import StringIO
 from pathlib import Path
-from typing import Any
 
 from lra.base.paths import DESCRIPTION, conf_dir, runs_dir
 from lra.runs.files import hash_and_seed, run_folders
@@ -69,7 +67,7 @@ def _beginning(typed: Sequence[str], known: Sequence[str] | Mapping[str, str]) -
 def _has_option(config: str, key: str) -> bool:
     from lra.settings.compose import load_config
 
-    return key in [str(name) for name in load_config(config)]  # `in` itself is false for one without a value
+    return key in load_config(config).names
 
 
 def _folder_of_runs(typed: Sequence[str]) -> Path:
@@ -134,15 +132,6 @@ def _with_one_value(override: str) -> str:
 
 
 def _ask_hydra(verb: str, request: str) -> None:
-    import hydra
+    from lra.settings.application import complete_by_hydra
 
-    from lra.settings.compose import (
-        look_through_own_folders,  # this import also registers the resolvers that conf/ uses
-    )
-
-    def never(cfg: Any) -> None:
-        raise AssertionError("Hydra answers by itself")
-
-    look_through_own_folders()
-    sys.argv = ["lra", "-sc", request]
-    hydra.main(version_base="1.3", config_path=str(conf_dir()), config_name=verb)(never)()
+    complete_by_hydra(verb, request)

@@ -24,16 +24,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from hydra.core.hydra_config import HydraConfig
-from omegaconf import DictConfig
 from rich.console import Console
 
-from lra.base.overrides import Overrides
 from lra.base.text import size_text, visible
 from lra.data.store import verify_store
 from lra.from_config.machine_and_loggers import check_loggers, wandb_run
 from lra.runs.files import DIAGNOSIS, DIAGNOSIS_PAGE
+from lra.settings.application import own_overrides
+from lra.settings.command_options import Diagnose
 from lra.settings.method import method_name
+from lra.settings.run_config import RunConfig
 from lra.settings.run_folder import store_dir
 from lra.settings.wandb_arguments import names_of_training, wandb_arguments
 from lra.settings.wandb_mode import logs_to_wandb
@@ -90,13 +90,13 @@ class Diagnosed:
             console.print(f"{visible(str(path))}  {size_text(path.stat().st_size)}")
 
 
-def run(cfg: DictConfig) -> Diagnosed:
+def run(cfg: RunConfig) -> Diagnosed:
     """Diagnose a run or a fresh model."""
-    overrides = Overrides(HydraConfig.get().overrides.task)
+    cfg, overrides = Diagnose.view(cfg), own_overrides()
     check_effect(overrides, of_a_run=cfg.run is not None)
     if cfg.examples < 1:
         raise UserError(f"examples={cfg.examples}, but accuracies need some; type for example examples=1000")
-    to, figures = _typed_folder(cfg, "to"), _typed_folder(cfg, "figures")
+    to, figures = _typed_folder("to", cfg.to), _typed_folder("figures", cfg.figures)
     if figures is not None:
         check_writable(figures, cfg.figures, "figures")
     prepare_machine(Machine(accelerator="cpu", threads=cfg.trainer.threads))  # not those that trained a run
@@ -128,13 +128,13 @@ def run(cfg: DictConfig) -> Diagnosed:
     return Diagnosed(diagnosis=diagnosis, tables=tables, figures=drawn, files=(page, folder / DIAGNOSIS))
 
 
-def _typed_folder(cfg: DictConfig, key: str) -> Path | None:
+def _typed_folder(key: str, typed: str | None) -> Path | None:
     """Read the option that names a folder; None where it is not typed."""
-    if cfg[key] is None:
+    if typed is None:
         return None
-    folder = Path(cfg[key]).expanduser()
+    folder = Path(typed).expanduser()
     if folder.exists() and not folder.is_dir():
-        raise UserError(f"{key}={cfg[key]} is a file; type a folder, for example {key}=diagnosis")
+        raise UserError(f"{key}={typed} is a file; type a folder, for example {key}=diagnosis")
     return folder
 
 
@@ -176,7 +176,7 @@ def _subject(subject: DiagnosedModel, first: LayerInputs, num_landmarks: int, *,
     """Name the model, and say on how much it was measured."""
     cfg, labels = subject.cfg, subject.data.splits["dev"].labels
     return {
-        "run": _run_name(subject.folder, Path(cfg.paths.runs)) if subject.is_trained else None,
+        "run": _run_name(subject.folder, cfg.paths.runs) if subject.is_trained else None,
         "task": cfg.task.name,
         "attention": method_name(cfg),
         "protocol": cfg.protocol.name,
@@ -197,7 +197,7 @@ def _run_name(folder: Path, runs: Path) -> str:
     return folder.relative_to(runs).as_posix() if folder.is_relative_to(runs) else folder.name
 
 
-def wandb_names(subject: DictConfig) -> dict[str, Any]:
+def wandb_names(subject: RunConfig) -> dict[str, Any]:
     """Name the W&B run of the diagnosis of a model with this configuration, for `wandb_arguments`."""
     of_training = names_of_training(subject)
     tags = ["diagnose", *of_training["tags"]]
@@ -205,7 +205,7 @@ def wandb_names(subject: DictConfig) -> dict[str, Any]:
 
 
 def log_to_wandb(
-    cfg: DictConfig,
+    cfg: RunConfig,
     names: dict[str, Any],
     diagnosis: Diagnosis,
     tables: dict[str, TextTable],

@@ -18,7 +18,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from omegaconf import DictConfig
 from rich.console import Console
 from rich.text import Text
 
@@ -42,6 +41,7 @@ from lra.settings.check_overrides import check_overrides
 from lra.settings.compose import default_choice, load_config
 from lra.settings.override_values import values_of
 from lra.settings.read_override import read_override
+from lra.settings.run_config import RunConfig
 from lra.settings.unknown_option import nearest
 from lra.settings.wandb_mode import wandb_mode
 from lra.training.wandb_server import server_problem
@@ -95,7 +95,7 @@ def main(arguments: Sequence[str]) -> Facts:
         right = [typed_command("doctor", override("size", each)) for each in (size, *more)]
         line = f"size={size},{','.join(more)} names several; type a command for each: {', '.join(right)}"
         raise UserError(line, kind="several_values", key="size", right=right)
-    data = Path(cfg.paths.data)
+    data = cfg.paths.data
     return Facts([*_data_folders(data), *_data_of(tasks or _whose_data_is_asked_for(data), size, data)])
 
 
@@ -111,9 +111,9 @@ def _chosen(group: str, arguments: Sequence[str]) -> list[str]:
     return chosen
 
 
-def run(cfg: DictConfig) -> Facts:
+def run(cfg: RunConfig) -> Facts:
     """Collect all facts."""
-    return Facts(list(_facts(Path(cfg.paths.data), Path(cfg.paths.runs))))
+    return Facts(list(_facts(cfg.paths.data, cfg.paths.runs)))
 
 
 def _facts(data: Path, runs: Path) -> Iterator[Fact]:

@@ -17,7 +17,6 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from omegaconf import DictConfig, OmegaConf
 from rich.console import Console
 
 from lra.base.files import making_folder
@@ -29,8 +28,9 @@ from lra.from_config import build_model, build_spec
 from lra.run import Run
 from lra.runs.files import BEST
 from lra.runs.schema import MIXERS, TARGET, Record, is_ours
+from lra.settings.command_options import Export
 from lra.settings.method import mixer_group, mixer_settings
-from lra.settings.plain_values import plain
+from lra.settings.run_config import RunConfig
 from lra.terminal.console import check_writable
 from lra.tools.interop.files import CONFIG_JSON, SAFETENSORS, write_tensors
 from lra.training.checkpoints import read_matching_weights
@@ -80,20 +80,21 @@ class Exported:
         console.print(visible(f"in Python: {load}"))
 
 
-def run(cfg: DictConfig) -> Exported:
+def run(cfg: RunConfig) -> Exported:
     """Export the run that `cfg.run` and `cfg.seed` name to the new folder `cfg.to`."""
-    if OmegaConf.select(cfg, "run") is None:
+    asked = Export.view(cfg)
+    if asked.run is None:
         right = command("export", "run=a1b9200f", "seed=0", "to=my-model")
         line = f"run= is missing; type for example: {right}; the runs are listed by: {command('show runs')}"
         raise UserError(line, kind="missing_option", key="run", right=right)
-    if OmegaConf.select(cfg, "to") is None:
+    if asked.to is None:
         right = typed_command("export", "to=my-model")
         raise UserError(f"to= is missing; type for example: {right}", kind="missing_option", key="to", right=right)
-    to = Path(cfg.to).expanduser()
+    to = Path(asked.to).expanduser()
     _check_target(to)
-    check_writable(to.absolute(), str(cfg.to), "to")
-    exported = Run.find(str(cfg.run), runs=Path(cfg.paths.runs), seed=OmegaConf.select(cfg, "seed"))
-    trained, record = exported.config_with(cfg.paths), exported.record
+    check_writable(to.absolute(), asked.to, "to")
+    exported = Run.find(asked.run, runs=cfg.paths.runs, seed=asked.seed)
+    trained, record = exported.config_at(cfg), exported.record
     if record is None:
         states = command("show runs", *typed_overrides("paths.runs"))
         line = f"{exported.folder} has no result yet, and the model card needs it;"
@@ -117,14 +118,14 @@ def _check_target(to: Path) -> None:
     raise UserError(line, kind="taken", key="to", value=str(to), right=right)
 
 
-def exported_config(cfg: DictConfig) -> dict[str, Any]:
+def exported_config(cfg: RunConfig) -> dict[str, Any]:
     """Collect what the model is built from, as `lra.tools.interop.exported.ExportedConfig` declares it.
 
     Raises:
         UserError: for settings that only Hydra can build from, such as a class among the settings of a class.
     """
     kept: dict[str, dict[str, Any]] = {}
-    for group, settings in ((mixer_group(cfg), mixer_settings(cfg)), ("model", plain(cfg.model))):
+    for group, settings in ((mixer_group(cfg), mixer_settings(cfg)), ("model", cfg.plain("model"))):
         kept[group] = {key: value for key, value in settings.items() if key not in NOT_FOR_BUILDING}
         special = HYDRAS_KEY.search(json.dumps({key: value for key, value in kept[group].items() if key != TARGET}))
         if special:
@@ -135,7 +136,7 @@ def exported_config(cfg: DictConfig) -> dict[str, Any]:
     return {"lra_export": 1, "task": asdict(build_spec(cfg)), "mask_zero": cfg.task.mask_zero, **kept}
 
 
-def write_exported(run: Run, to: Path, cfg: DictConfig, record: Record) -> None:
+def write_exported(run: Run, to: Path, cfg: RunConfig, record: Record) -> None:
     """Write the best checkpoint of a run, settings and card to the folder `to`, whole or not at all."""
     to = to.absolute()
     config = exported_config(cfg)

@@ -15,11 +15,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from omegaconf import DictConfig, OmegaConf
-
 from lra.base.option_types import check_choice
 from lra.base.overrides import Override, Overrides
 from lra.base.printed_commands import quoted_for_hydra
+from lra.settings.command_options import FillMask
+from lra.settings.run_config import RunConfig
 from lra.terminal.fit_table import print_text_table
 from lra.terminal.text_table import TextTable
 from lra.types import UserError
@@ -66,18 +66,24 @@ class Filled:
         print_text_table(console, table)
 
 
-def run(cfg: DictConfig) -> Filled:
+def run(cfg: RunConfig) -> Filled:
     """Fill the mask of `cfg.text` with the model in the folder `cfg.checkpoint`."""
     from lra.tools.interop.fill_mask import fill_mask  # with torch, which a mistyped word need not wait for
 
-    for key, example in (("checkpoint", "model=nystromformer-512"), ("text", EXAMPLE)):
-        if OmegaConf.select(cfg, key) is None:
-            typed = Override(example).key
-            line = f"{typed}= is missing; type for example {example}"
-            raise UserError(line, kind="missing_option", key=typed, right=example)
-    check_choice("format", cfg.format, ("terminal", "json"))
-    text = str(cfg.text)
+    asked = FillMask.view(cfg)
+    if asked.checkpoint is None:
+        raise _missing("model=nystromformer-512")
+    if asked.text is None:
+        raise _missing(EXAMPLE)
+    check_choice("format", asked.format, ("terminal", "json"))
+    text = str(asked.text)
     if text.count(MASK) != 1:
         raise UserError(f"the text has {text.count(MASK)} {MASK}, where one belongs; type for example {EXAMPLE}")
-    fillings = fill_mask(Path(cfg.checkpoint).expanduser(), text, mask=MASK, top=cfg.top)
-    return Filled(fillings, as_json=cfg.format == "json")
+    fillings = fill_mask(Path(asked.checkpoint).expanduser(), text, mask=MASK, top=asked.top)
+    return Filled(fillings, as_json=asked.format == "json")
+
+
+def _missing(example: str) -> UserError:
+    key = Override(example).key
+    line = f"{key}= is missing; type for example {example}"
+    return UserError(line, kind="missing_option", key=key, right=example)

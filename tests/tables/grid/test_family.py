@@ -33,6 +33,6 @@ def test_the_process_of_each_cell_takes_its_words(words, home):
     methods = set()
     for cell in run_set.cells:
         cfg = load_config("train", check_overrides("train", list(cell.overrides), sweep=False))
-        assert cfg == cell.cfg
+        assert cfg.all_plain() == cell.cfg.all_plain()
         methods.add(cfg.mixer.name if cfg.mixer.name != "attention" else cfg.attention.name)
     assert methods == {"s4d", "full", "nystrom", "none"}

@@ -3,7 +3,7 @@
 import pytest
 
 from lra.base.paths import conf_names
-from lra.settings.compose import load_config
+from lra.settings.compose import compose_config, load_config
 from lra.settings.run_folder import run_dir
 from lra.settings.several_values import spell_out_all
 from lra.tables.grid.cell import make_cells
@@ -23,7 +23,7 @@ def test_the_papers_table_is_every_task_attention_and_seed_one_seed_after_the_ot
 
 
 def test_the_papers_table_has_five_tasks_five_attentions_and_three_seeds():
-    params = load_config("train", ["sweep=paper_table"], with_hydra=True).hydra.sweeper.params
+    params = compose_config("train", ["sweep=paper_table"], with_hydra=True).hydra.sweeper.params
     assert {key: len(str(values).split(",")) for key, values in params.items()} == {
         "seed": 3,
         "task": 5,
@@ -61,12 +61,12 @@ def test_a_files_widths_are_below_the_length_of_each_task_and_typed_ones_stay():
 def test_a_cells_words_give_its_configuration(sweep):
     cell = make_cells(sweep, spell_out_all(sweep, ["size=tiny"]))[-1]
     assert run_dir(load_config("train", cell.overrides)) == cell.run.folder
-    assert load_config("train", cell.overrides, with_hydra=True).hydra.mode.name == "RUN"
+    assert compose_config("train", cell.overrides, with_hydra=True).hydra.mode.name == "RUN"
 
 
 @pytest.mark.parametrize("sweep", conf_names("sweep"))
 def test_the_file_is_a_hydra_sweep_by_itself(sweep):
-    hydra = load_config("train", [f"sweep={sweep}"], with_hydra=True).hydra
+    hydra = compose_config("train", [f"sweep={sweep}"], with_hydra=True).hydra
     assert hydra.mode.name == "MULTIRUN"
     assert "seed" in hydra.sweeper.params
 

@@ -3,7 +3,6 @@
 from collections import defaultdict
 
 import pytest
-from omegaconf import OmegaConf
 
 from lra.settings.compose import load_config
 from lra.tables.grid.cell import make_cells, space_of
@@ -83,7 +82,7 @@ def test_what_is_drawn_from_a_narrow_interval_lies_in_it():
     assert all(0.999 <= value <= 0.9999 for value in values)
     assert len(set(values)) > 90
     space = Space({"recipe.optimizer.lr": "tag(times, interval(0.999, 0.9999))"}, 0)
-    cfg = OmegaConf.create({"recipe": {"optimizer": {"lr": 0.003}}})
+    cfg = load_config("train", ["recipe.optimizer.lr=0.003"])
     rates = [float(word.partition("=")[2]) for point in space.points(100) for word in space.overrides(point, cfg)]
     assert all(0.002997 <= rate <= 0.0029997 for rate in rates)
     assert len(set(rates)) > 80

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 import torch
-from omegaconf import OmegaConf
 
 import lra as package
 from lra.cli import main
@@ -197,8 +196,7 @@ def test_what_a_constructor_cannot_divide_by_is_one_line_too(exported):
 
 
 def test_settings_that_only_hydra_can_build_from_are_refused():
-    cfg = package.compose(*TINY)
-    OmegaConf.update(cfg, "attention.part", {"_target_": "my_package.Part"}, force_add=True)
+    cfg = package.compose(*TINY).changed({"attention.part": {"_target_": "my_package.Part"}})
     with pytest.raises(UserError, match="attention has _target_ among its settings"):
         exported_config(cfg)
 
