@@ -39,6 +39,9 @@ def compose(*overrides: str) -> RunConfig:
     Args:
         overrides: settings as on the command line, such as `"task=text"` or `"attention.num_landmarks=32"`.
 
+    Returns:
+        The configuration, whose groups are fields with types; `changed` makes another one of it.
+
     Raises:
         UserError: for an unknown setting, a wrong value, and settings that contradict each other.
 
@@ -47,6 +50,8 @@ def compose(*overrides: str) -> RunConfig:
         >>> cfg = lra.compose("task=text", "attention.num_landmarks=32")
         >>> cfg.attention.num_landmarks, cfg.recipe.steps
         (32, 20000)
+        >>> cfg.changed({"recipe.steps": 100}).recipe.schedule.steps
+        100
     """
     wrong = next((override for override in overrides if not isinstance(override, str)), None)
     if wrong is not None:

@@ -14,10 +14,10 @@ from lra.base.printed_commands import override, shell_word, typed_command
 from lra.runs.schema import TARGET
 from lra.settings.added_keys import USER_GROUPS
 from lra.settings.compose import compose_config, sweep_params
-from lra.settings.declared import class_of, group_options, groups_in, keys_of, names_in
+from lra.settings.declared import class_of, declared_in_group, group_options, groups_in, keys_of, names_in
 from lra.settings.environment_values import is_from_environment, with_environment
 from lra.settings.method import ATTENTION
-from lra.settings.option_groups import EXAMPLES, GROUPS
+from lra.settings.option_groups import EXAMPLES
 from lra.settings.other_words import called_so, last_part
 from lra.settings.override_values import as_text, one_by_one, parse, values_of, with_value
 from lra.settings.read_override import group_of_options, read_override
@@ -117,7 +117,8 @@ def _several_values(several: Parsed, verb: str) -> UserError:
     """The error for several values of one run: they may be meant as several runs, or as one text with commas."""
     right = typed_command(verb, str(several.input_line), flags=["-m"])
     line = f"{several.input_line} names several values; to run each type: {right}"
-    kind = GROUPS.get(several.key_or_group.rpartition(".")[0], {}).get(last_part(several.key_or_group))
+    group, _, name = several.key_or_group.rpartition(".")
+    kind = declared_in_group(group).get(last_part(name))
     if kind in TEXTS:
         as_one = override(several.get_key_element(), Override(several.input_line).text)
         line += f", or if it is one text: {typed_command(verb, as_one)}"

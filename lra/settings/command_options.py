@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import is_dataclass
 from typing import Any, Literal
 
-from lra.base.option_types import Count, CountOrZero, MayLack, Positive, Seed
-from lra.settings.option_groups import Processes
+from lra.base.option_types import Count, CountOrZero, MayLack, Names, Positive, Seed, kinds_of
+from lra.settings.option_groups import Kinds, Processes
 from lra.settings.run_config import Config, RunConfig, part
 
 TextFormat = str  # each command says which words it has
@@ -148,3 +150,19 @@ class FillMask(Config):
     text: MayLack[str] = part()
     top: Count = part()
     format: TextFormat = part()
+
+
+COMMANDS: tuple[type[Config], ...] = (
+    *(RunConfig, OverRuns, Worker, Report, Publish, Import, Show, Evaluate, Export),
+    *(Diagnose, Check, BenchStep, BenchAttention, FillMask),
+)
+
+
+def own_options(commands: Iterable[type[Config]] = COMMANDS) -> Kinds:
+    """Collect the declared types of the commands' own options by name: an option of several has the same in each."""
+    kinds: Kinds = {}
+    for command in commands:
+        for name, kind in kinds_of(command).items():
+            if kind is not Names and not is_dataclass(kind):  # a config group
+                assert kinds.setdefault(name, kind) == kind, f"{name} of {command.__name__}"
+    return kinds

@@ -16,8 +16,11 @@ from lra.base.option_types import argument_types
 from lra.base.probes import GIVEN
 from lra.runs.schema import TARGET
 from lra.settings.added_keys import INSTEAD
+from lra.settings.command_options import own_options
 from lra.settings.compose import CONF
 from lra.settings.option_groups import CLOSED, GROUPS, IMAGES, OF_IMAGES, PARAMETER_GROUP, PARAMETER_GROUPS
+
+OWN = own_options()
 
 
 class Options(NamedTuple):
@@ -81,7 +84,9 @@ def class_of(cfg: DictConfig, group: str) -> str | None:
 
 def declared_in_group(group: str) -> Mapping[str, object]:
     """Look up the declared types of the options of a group that no class takes; none for another group."""
-    return PARAMETER_GROUP if PARAMETER_GROUPS.fullmatch(group) else GROUPS.get(group, {})
+    if PARAMETER_GROUPS.fullmatch(group):
+        return PARAMETER_GROUP
+    return GROUPS.get(group, {}) if group else OWN
 
 
 @cache

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import MISSING, fields, is_dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, TypeVar, get_type_hints
+from typing import Any, Literal, TypeVar, get_type_hints
 
 from omegaconf import DictConfig, OmegaConf
 
@@ -206,4 +206,4 @@ class RunConfig(Config):
     force: bool = part(False)
     predictions: CountOrZero = part(0)
     tuned: Section | None = part()
-    finished: MayLack[str] = part()
+    finished: MayLack[Literal["refuse", "show"]] = part()

@@ -32,7 +32,7 @@ CELLS = [
     *((f"trainer={name}",) for name in conf_names("trainer")),
 ]
 WITHOUT_TYPE = ("source", "paths", *NO_OPTION_KEYS)  # any text
-DECLARED = [group for group in GROUPS if group not in ("paths", "logger.wandb")]
+DECLARED = ["", *(group for group in GROUPS if group not in ("paths", "logger.wandb"))]
 
 
 @pytest.mark.some_fast(7)
