@@ -26,7 +26,6 @@ from lra.settings.option_groups import (
     Task,
     Trainer,
 )
-from lra.settings.plain_values import plain
 
 Made = TypeVar("Made", bound="Config")
 
@@ -73,6 +72,12 @@ def _filled(kind: Any, values: Mapping[str, Any]) -> Any:
         elif each.default_factory is not MISSING:
             object.__setattr__(made, each.name, each.default_factory())
     return made
+
+
+def _plain(node: DictConfig) -> dict[str, Any]:
+    container = OmegaConf.to_container(node, resolve=True)
+    assert isinstance(container, dict)
+    return {str(key): value for key, value in container.items()}
 
 
 class Paths:
@@ -127,11 +132,11 @@ class Config:
 
     def plain(self, group: str) -> dict[str, Any]:
         """Return a group as a plain dictionary; what its values refer to is put in their place."""
-        return plain(self.composed[group])
+        return _plain(self.composed[group])
 
     def all_plain(self) -> dict[str, Any]:
         """Return all of it as a plain dictionary."""
-        return plain(self.composed)
+        return _plain(self.composed)
 
     def value(self, key: str) -> Any:
         """Return the value of a dotted key; None where there is none."""
