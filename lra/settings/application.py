@@ -47,21 +47,18 @@ def run_command(verb: str, flags: Sequence[str], overrides: Sequence[str], run: 
     def with_types(composed: DictConfig) -> object:
         return run(RunConfig(without_descriptions(composed)))  # Hydra composes the jobs of a sweep itself
 
-    several = any(flag in MULTIRUN for flag in flags)
-    if not several and _run_composed(verb, flags, overrides, with_types):
-        return
-    if several:
-        launch(verb, [*flags, *overrides], with_types)
-        return
-    check_config(load_config(verb, overrides), verb)
-    with _no_hydra_folder_if_refused(verb, overrides):
-        launch(verb, [*flags, *overrides], with_types)
+    sys.argv = [f"lra {verb}", *flags, *overrides]
+    if any(flag in MULTIRUN for flag in flags):
+        _launch(verb, with_types)
+    elif not _run_composed(verb, flags, overrides, with_types):
+        check_config(load_config(verb, overrides), verb)
+        with _no_hydra_folder_if_refused(verb, overrides):
+            _launch(verb, with_types)
 
 
-def launch(verb: str, arguments: Sequence[str], task: Callable[[DictConfig], object]) -> None:
-    """Hand a command to Hydra, which composes and launches; `task` is called with what it has composed."""
+def _launch(verb: str, task: Callable[[DictConfig], object]) -> None:
+    """Hand the arguments of this process to Hydra, which composes and launches; `task` gets what it has composed."""
     os.environ["HYDRA_FULL_ERROR"] = "1"  # it then raises errors instead of printing them, and they get lra's words
-    sys.argv = [f"lra {verb}", *arguments]
     hydra.main(version_base="1.3", config_path=str(CONF), config_name=verb)(task)()
 
 
@@ -72,7 +69,8 @@ def complete_by_hydra(verb: str, request: str) -> None:
         raise AssertionError("Hydra answers by itself")
 
     look_through_own_folders()
-    launch(verb, ["-sc", request], never)
+    sys.argv = ["lra", "-sc", request]
+    _launch(verb, never)
 
 
 def _run_composed(

@@ -51,8 +51,6 @@ MAY_IMPORT = {"lra.tools": ("lra.packed",)}  # wings that a wing may know; the c
 READ_SOURCES = ("verbs/prepare.py", "tools/verbs/new.py", "from_config/store.py", "from_config/datasets.py")
 MAKE_DATA = tuple(ROOT / "lra" / name for name in READ_SOURCES)
 
-KNOW_HYDRA = ("lra.settings", "lra.from_config")
-
 
 def room(module: str) -> str | None:
     """The room of a dotted module name; None for foreign packages and for `lra` itself."""
@@ -144,11 +142,6 @@ def importers(packages: set[str]) -> list[tuple[Path, str]]:
         for line, name in numbered_imports(path)
         if name.split(".")[0] in packages
     ]
-
-
-def test_only_configurations_and_what_builds_from_them_know_hydra():
-    rooms = {path: room_of(path) for path in FILES}
-    assert_none(what for path, what in importers({"hydra", "omegaconf"}) if rooms[path] not in KNOW_HYDRA)
 
 
 def test_the_core_imports_no_wing_and_tables_and_tools_not_each_other():
