@@ -128,7 +128,7 @@ def test_descriptions_are_in_the_files_and_in_no_configuration():
     for group, keys in DESCRIPTION.items():
         for name in names(group):
             assert set(keys) & read_choice(group, name).keys(), f"conf/{group}/{name}.yaml has no description"
-            assert not set(keys) & load_config("train", [f"{group}={name}"])[group].keys()
+            assert not set(keys) & load_config("train", [f"{group}={name}"]).plain(group).keys()
 
 
 @pytest.mark.parametrize("words", [["attention.about=x"], ["task.terms=x"], ["-m", "mixer=s4d", "mixer.cost=x,y"]])
