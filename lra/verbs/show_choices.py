@@ -109,11 +109,11 @@ def show_tasks(size: str, data: Path) -> ShownTasks:
 
 
 def _task_row(name: str, file: dict[str, Any], size: str, data: Path) -> list[str]:
-    cfg = task_config(file, size, data)
-    sized = cfg.task.sizes.get(size)
-    spec = cfg.task.spec
+    has_size = size in file["sizes"]
+    cfg = task_config(file, size if has_size else next(iter(file["sizes"])), data)
+    spec, sized = cfg.task.spec, cfg.task.data
     length, counts, here = MISSING, MISSING, f"it has no size={size}"
-    if sized is not None:
+    if has_size:
         length, folder = f"{spec.seq_len:,}", store_dir(cfg)
         if (folder / MANIFEST).exists():
             manifest = read_manifest(folder)
