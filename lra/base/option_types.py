@@ -175,6 +175,14 @@ class Section(dict[str, Any]):
         except KeyError:
             raise AttributeError(name) from None
 
+    def __setattr__(self, name: str, value: object) -> None:
+        """Refuse what would change nothing.
+
+        Raises:
+            AttributeError: always.
+        """
+        raise AttributeError(f"{name} cannot be set; make another configuration: cfg.changed({{…}})")
+
 
 def kinds_of(group: type) -> dict[str, Any]:
     """Collect the declared types of the fields of a group, by the names in files: `from_` is Python's for `from`."""

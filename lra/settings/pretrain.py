@@ -9,7 +9,7 @@ OF_RECIPE = {"steps": "steps", "eval_every": "eval_every", "warmup_fraction": "w
 
 def is_pretrained(cfg: RunConfig) -> bool:
     """Tell whether a stage of self-pretraining comes first; the stored configuration of an older run does not say."""
-    return cfg.has("pretrain") and cfg.pretrain.name != "none"
+    return cfg.value("pretrain.name") not in (None, "none")
 
 
 def taken_from(cfg: RunConfig) -> str | None:
@@ -24,8 +24,9 @@ def predicts_values(cfg: RunConfig) -> bool:
 
 def loss_of_pretraining(cfg: RunConfig) -> str:
     """Return the loss: that of `pretrain.loss`, where `auto` is L1 for tasks whose authors use it on real values."""
-    if cfg.pretrain.loss != "auto":
-        return cfg.pretrain.loss
+    chosen = cfg.value("pretrain.loss") or CROSS_ENTROPY  # a foreign stored configuration may lack it
+    if chosen != "auto":
+        return str(chosen)
     return L1 if predicts_values(cfg) and cfg.task.name in cfg.pretrain.by_l1 else CROSS_ENTROPY
 
 

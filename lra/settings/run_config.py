@@ -100,8 +100,18 @@ class Paths:
 class Config:
     """A configuration that Hydra has composed; `composed` is for what builds objects of it, and for its checks."""
 
+    composed: DictConfig
+
     def __init__(self, composed: DictConfig):
-        self.composed = composed
+        self.__dict__["composed"] = composed
+
+    def __setattr__(self, name: str, value: object) -> None:
+        """Refuse what the other fields would not follow.
+
+        Raises:
+            AttributeError: always.
+        """
+        raise AttributeError(f"{name} cannot be set; make another configuration: cfg.changed({{{name!r}: {value!r}}})")
 
     def __repr__(self) -> str:
         """YAML, as in a file."""

@@ -269,7 +269,7 @@ def _usual_value(key: str, times: Counter[str], papers: str | None) -> str | Non
     if key.startswith(("attention.", "mixer.")) and len(times) > 1:
         return None
     if _is_of_some_runs(key):
-        times = Counter({text: count for text, count in times.items() if text != UNSET})
+        times = Counter({text: count for text, count in times.items() if text != UNSET}) or times
     elif _is_recorded_if_set(key) and key not in SET_BY_THE_DEVICE:
         return UNSET
     return max(sorted(times), key=lambda text: (times[text], text == papers))

@@ -87,6 +87,7 @@ def test_published_pathfinder_agrees_with_the_short_table():
         record["outcome"]["test_accuracy"]
         for record in found.records
         if (record["identity"]["task"], record["identity"]["attention"]) == ("pathfinder", "nystrom")
+        and record["identity"]["run_group"] != "pretraining"  # it has more seeds of these settings
         and record["provenance"]["config_hash"]
         == by_cell("short_table")["pathfinder", "nystrom", 0]["provenance"]["config_hash"]
     ]

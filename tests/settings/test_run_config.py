@@ -29,6 +29,14 @@ def test_a_changed_copy_has_what_refers_to_the_changed_and_the_first_stays():
     )
 
 
+@pytest.mark.parametrize(
+    "set_it", [lambda cfg: setattr(cfg, "seed", 3), lambda cfg: setattr(cfg.attention, "pinv", "exact")]
+)
+def test_nothing_is_changed_in_place(set_it):
+    with pytest.raises(AttributeError, match=r"cfg\.changed"):
+        set_it(load_config("train"))
+
+
 def test_resolved_ones_no_longer_refer():
     cfg = load_config("train", ["size=tiny"]).resolved().changed({"recipe.steps": 7})
     assert (cfg.recipe.steps, cfg.recipe.schedule.steps) == (7, 20)

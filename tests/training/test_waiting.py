@@ -86,7 +86,7 @@ def test_a_step_does_not_wait(task, method, protocol):
 @pytest.mark.slow
 @pytest.mark.parametrize("words", CHOICES, ids=" ".join)
 def test_a_step_with_other_choices_does_not_wait(words):
-    step(composed(*words).copy())
+    step(composed(*words))
 
 
 @pytest.mark.parametrize("words", WAITS)

@@ -77,8 +77,7 @@ def test_a_cell_that_fails_or_is_killed_says_why(monkeypatch):
 @pytest.mark.slow
 def test_cells_are_measured_in_one_process_that_another_starts(home):
     words = ["task=listops", "size=tiny", "model.num_layers=1", "attention=none"]
-    broken = load_config("train", words)
-    broken.recipe.optimizer._target_ = "torch.optim.Nothing"
+    broken = load_config("train", words).changed({"recipe.optimizer._target_": "torch.optim.Nothing"})
     first, refused, last = measure_each([load_config("train", words), broken, load_config("train", words)], seconds=20)
     for estimate in (first, last):
         assert isinstance(estimate, Estimate)
