@@ -10,10 +10,24 @@ from lra.base.option_types import Count, CountOrZero, MayLack, Names, Positive, 
 from lra.settings.option_groups import Kinds, Processes
 from lra.settings.run_config import Config, RunConfig, part
 
-TextFormat = str  # each command says which words it has
+
+class OfOneRun(Config):
+    """What names a run: the hash of its settings or its folder, and its seed."""
+
+    run: MayLack[str] = part()
+    seed: MayLack[Seed] = part()
 
 
-class OverRuns(Config):
+class Shown(Config):
+    """How a table is shown, and where it and its figure are written; each command says which formats it has."""
+
+    format: str = part()
+    out: MayLack[str] = part()
+    figure: MayLack[str] = part()
+    figure_columns: Literal[1, 2] = part()
+
+
+class OverRuns(Shown):
     """Of `lra table`, `lra compare`, `lra sweep` and `lra tune`; not all have each of them."""
 
     what: str = part()
@@ -21,12 +35,8 @@ class OverRuns(Config):
     search: MayLack[str] = part()
     budget: Count = part()
     reference: str = part("paper")
-    format: TextFormat = part()
     notes: Literal["short", "all"] = part()
     flops: bool = part(False)
-    out: MayLack[str] = part()
-    figure: MayLack[str] = part()
-    figure_columns: Literal[1, 2] = part()
     workers: Processes = part()
     workers_per_device: Processes = part()
 
@@ -49,12 +59,10 @@ class Report(Config):
     samples: CountOrZero = part()
 
 
-class Publish(Config):
+class Publish(OfOneRun):
     """Of `lra publish`."""
 
     run_group: MayLack[str] = part()
-    run: MayLack[str] = part()
-    seed: MayLack[Seed] = part()
     name: MayLack[str] = part()
     to: str = part()
     dirty: bool = part()
@@ -74,25 +82,21 @@ class Show(RunConfig):
     file: MayLack[str] = part()
     examples: CountOrZero = part()
     split: Literal["train", "dev", "test"] = part()
-    format: TextFormat = part()
+    format: str = part()
 
 
-class Evaluate(Config):
+class Evaluate(OfOneRun):
     """Of `lra evaluate`; `accelerator`, `precision` and `threads` are the trainer's."""
 
-    run: MayLack[str] = part()
-    seed: MayLack[Seed] = part()
     accelerator: MayLack[str] = part()
     precision: MayLack[str] = part()
     threads: Count | None = part()
     predictions: CountOrZero = part()
 
 
-class Export(Config):
+class Export(OfOneRun):
     """Of `lra export`."""
 
-    run: MayLack[str] = part()
-    seed: MayLack[Seed] = part()
     to: MayLack[str] = part()
 
 
@@ -120,7 +124,7 @@ class BenchStep(RunConfig):
     trace: MayLack[str] = part()
 
 
-class BenchAttention(Config):
+class BenchAttention(Shown):
     """Of `lra bench attention`."""
 
     n: list[Any] = part()
@@ -137,10 +141,6 @@ class BenchAttention(Config):
     against: Literal["pypi"] | None = part()
     show: MayLack[str] = part()
     force: bool = part()
-    format: TextFormat = part()
-    out: MayLack[str] = part()
-    figure: MayLack[str] = part()
-    figure_columns: Literal[1, 2] = part()
 
 
 class FillMask(Config):
@@ -149,7 +149,7 @@ class FillMask(Config):
     checkpoint: MayLack[str] = part()
     text: MayLack[str] = part()
     top: Count = part()
-    format: TextFormat = part()
+    format: str = part()
 
 
 COMMANDS: tuple[type[Config], ...] = (

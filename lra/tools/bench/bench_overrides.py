@@ -89,8 +89,9 @@ def methods_to_measure(overrides: Overrides, *, packed: bool, peers: Sequence[Pe
     from lra.tools.bench.methods import attention_method, mixer_method
 
     chosen, protocol = overrides.without("protocol") or ["attention=all"], overrides.only("protocol")
-    _, *typed = check_overrides("train", ["sweep=compare", *spell_out_all("compare", chosen), *protocol], sweep=True)
-    by_attention = bool(Overrides(typed).of_groups(ATTENTION))
+    words = ["sweep=compare", *spell_out_all("compare", chosen), *protocol]
+    typed = check_overrides("train", words, sweep=True).without("sweep")
+    by_attention = bool(typed.of_groups(ATTENTION))
     cfgs: dict[str, RunConfig] = {}  # by the method's name
     for kernel in ("fused", "math"):
         exact = ("attention=full", f"attention.kernel={kernel}", "attention.attention_dropout=0.0")
