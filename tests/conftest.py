@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any
@@ -64,15 +64,45 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Of a test with the mark `some_fast(n)` all cases but n are slow, and with `some_in_ci(n)` exhaustive."""
     for mark, others in (("some_fast", pytest.mark.slow), ("some_in_ci", pytest.mark.exhaustive)):
-        tests: dict[str, list[pytest.Item]] = {}
-        for item in items:
-            if item.get_closest_marker(mark):
-                tests.setdefault(item.nodeid.partition("[")[0], []).append(item)
-        for cases in tests.values():
+        for cases in cases_of_each_test([item for item in items if item.get_closest_marker(mark)]):
             (count,) = cases[0].get_closest_marker(mark).args
             kept = {len(cases) * i // count for i in range(count)}
             for number in set(range(len(cases))) - kept:
                 cases[number].add_marker(others)
+
+
+def cases_of_each_test(items: Sequence[pytest.Item]) -> Collection[list[pytest.Item]]:
+    """The cases of each test, in their order."""
+    tests: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        tests.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    return tests.values()
+
+
+class OneCaseFirst:
+    """With `--minutes`, one case of every test comes before the others: no test is left out for another's cases.
+
+    The workers begin at equal parts of the list, so each has first cases, then others.
+    """
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
+        """Order what the marks have left."""
+        workers = getattr(config, "workerinput", {}).get("workercount", 1)
+        firsts = {cases[0] for cases in cases_of_each_test(items)}
+        kinds = [[item for item in items if (item in firsts) is first] for first in (True, False)]
+        items[:] = [
+            item
+            for worker in range(workers)
+            for kind in kinds
+            for item in kind[len(kind) * worker // workers : len(kind) * (worker + 1) // workers]
+        ]
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Order the tests where the time is limited."""
+    if config.getoption("--minutes") < math.inf:
+        config.pluginmanager.register(OneCaseFirst())
 
 
 @pytest.fixture(scope="session")

@@ -102,6 +102,7 @@ def test_one_signal_after_the_other_and_the_result_is_the_undisturbed_runs(where
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive
 def test_signals_in_the_test_of_a_run(data_dir, tmp_path, undisturbed):
     """Each begins the test anew, which is of the same weights."""
     runs, begun = tmp_path / "runs", tmp_path / "begun"

@@ -179,6 +179,7 @@ def test_a_plain_sweep_with_a_value_out_of_range_starts_none_of_its_runs(data_di
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive
 def test_a_table_killed_three_times_is_complete_and_right_at_the_end(data_dir, tmp_path):
     """The accuracies are those of runs that nothing has disturbed."""
     words = ("table", "run", *GRID[:1], "task=listops", "attention=nystrom,full", "seed=0,1", "recipe.steps=30")

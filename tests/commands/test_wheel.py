@@ -91,6 +91,7 @@ def uv() -> str:
     return found
 
 
+@pytest.mark.some_in_ci(1)
 @pytest.mark.parametrize("way", ["wheel with the constraints", "pip install .", "uv pip install ."])
 def test_an_empty_environment_has_all_that_it_needs(way, wheel, tmp_path):
     """The one test that needs an index of packages: what the metadata does not name is not there to be imported.

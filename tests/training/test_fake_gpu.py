@@ -3,7 +3,6 @@
 import json
 import subprocess
 import sys
-import time
 from itertools import product
 
 import pytest
@@ -51,9 +50,7 @@ def test_it_sees_mistakes_and_lets_others_pass():
 
 
 @pytest.mark.slow
-def test_every_task_and_method():
-    begun = time.monotonic()
-    cells = list(product(TASKS, METHODS, PROTOCOLS))
-    assert not errors_of(cells)
-    passes = sum(passes_of(method) for _, method, _ in cells)
-    print(f"{len(cells)} models, {passes} passes: {time.monotonic() - begun:.0f} s")
+@pytest.mark.some_in_ci(2)
+@pytest.mark.parametrize("task", TASKS)
+def test_every_task_and_method(task):
+    assert not errors_of(list(product([task], METHODS, PROTOCOLS)))

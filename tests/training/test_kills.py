@@ -88,6 +88,7 @@ PRETRAINED = ("pretrain=masked", "pretrain.steps=4", "pretrain.eval_every=2")
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive
 def test_killed_in_either_stage_a_pretrained_run_goes_on_to_the_same_bits(data_dir, tmp_path):
     """Also between the stages, where nothing of the second is saved, and with parts of the record there."""
     moments = [f"within writing pretraining/{file}" for file in ("best.ckpt", "last.ckpt", "metrics.csv")]
