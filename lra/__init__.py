@@ -34,7 +34,7 @@ _HOMES = {
     "SequenceEncoder": "tools.sequence_encoder",
     "UserError": "types",
     "load_exported": "tools.interop.exported",
-    "run_dir": "settings.run_folder",
+    "run_dir": "settings.which_run",
 }
 
 limit_spinning()  # before anything imports torch

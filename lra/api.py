@@ -14,7 +14,7 @@ from lra.runs.groups import find_group, nearest_groups
 from lra.settings.check import check_config
 from lra.settings.check_overrides import check_mixer, check_overrides
 from lra.settings.compose import COMPOSING_ERRORS, load_config
-from lra.settings.run_folder import store_dir
+from lra.settings.which_run import store_dir
 from lra.terminal.console import make_console
 from lra.types import UserError
 

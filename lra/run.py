@@ -29,7 +29,7 @@ from lra.base.text import without_credentials
 from lra.runs.files import FAILED, MARKS_OF_A_RUN, METRICS, PRETRAINING, RESULT, find_folder, folder_names, run_folders
 from lra.runs.record import OtherVersionError, move_aside, read_record, write_record
 from lra.runs.record_words import finished_text
-from lra.settings.run_folder import run_dir
+from lra.settings.which_run import run_dir
 from lra.types import UserError
 
 if TYPE_CHECKING:  # slow imports, made only where they are used

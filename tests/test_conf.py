@@ -13,8 +13,7 @@ from lra.base.probes import probe_named
 from lra.cli import main
 from lra.runs.published_numbers import TOLERANCE_POINTS, paper_accuracy
 from lra.settings.compose import load_config
-from lra.settings.hashed_settings import config_hash
-from lra.settings.run_folder import run_dir
+from lra.settings.which_run import config_hash, run_dir
 from tests.pairs import each_and_all_triples
 
 

@@ -9,7 +9,7 @@ from lra import from_config
 from lra.model.classifier import count_parameters
 from lra.runs.schema import Record
 from lra.settings.compose import load_config
-from lra.settings.hashed_settings import hashed_settings
+from lra.settings.which_run import hashed_settings
 from lra.types import UserError
 from tests.tables.records import make_record, rows_by_name
 

@@ -16,10 +16,8 @@ from lra.runs.files import BEST
 from lra.runs.schema import TARGET, own_model
 from lra.settings.check import OWN_MODEL, check_values
 from lra.settings.cuda_graphs import records_step
-from lra.settings.method import method_name, mixer_group, mixer_settings, mixes_by_attention
-from lra.settings.processes_and_parts import batch_parts, num_processes
 from lra.settings.run_config import RunConfig
-from lra.settings.run_folder import store_dir
+from lra.settings.which_run import store_dir
 from lra.types import TaskSpec, UserError
 
 if TYPE_CHECKING:  # slow imports, made only where they are used: `lra prepare` and `lra doctor` start fast
@@ -62,7 +60,7 @@ def build_mixers(cfg: RunConfig) -> MakeMixers:
     from lra.model.self_attention import attention_layers
 
     make = build_method(cfg)
-    if mixes_by_attention(cfg):
+    if cfg.mixes_by_attention:
         return partial(attention_layers, make_backend=make)
     return partial(mixer_layers, make_mixer=make)
 
@@ -92,7 +90,7 @@ def build_method(cfg: RunConfig) -> Any:
         UserError: for an option of the configuration, of any group, that is wrong or that nothing reads.
     """
     check_values(cfg, classes=True)
-    return _instantiate_named(mixer_settings(cfg))
+    return _instantiate_named(cfg.mixer_settings)
 
 
 def build_model(cfg: RunConfig) -> nn.Module:
@@ -145,7 +143,7 @@ def _parameter_groups(cfg: RunConfig) -> dict[str, dict[str, Any]]:
     The mixer's groups come before the recipe's, and the first group that matches a parameter takes it. The stored
     configuration of an older run may have no parameter groups.
     """
-    owners = {mixer_group(cfg): mixer_settings(cfg), "recipe": cfg.plain("recipe")}
+    owners = {cfg.mixer_group: cfg.mixer_settings, "recipe": cfg.plain("recipe")}
     return {
         f"{owner}.parameter_groups.{name}": group
         for owner, settings in owners.items()
@@ -175,7 +173,7 @@ def build_module(cfg: RunConfig) -> ClassifierModule:
         num_classes=build_spec(cfg).num_classes,
         make_optimizer=optimizer_maker(cfg),
         make_schedule=schedule_maker(cfg),
-        label=f"{cfg.task.name}/{method_name(cfg)}",
+        label=f"{cfg.task.name}/{cfg.method_name}",
         records_step=records_step(cfg),
     )
 
@@ -312,7 +310,7 @@ def build_data_as(cfg: RunConfig, kind: Callable[..., Data]) -> Data:
     Raises:
         UserError: as `build_datamodule` does.
     """
-    parts, nodes, count, batch_size = batch_parts(cfg), cfg.trainer.num_nodes, num_processes(cfg), cfg.recipe.batch_size
+    parts, nodes, count, batch_size = cfg.batch_parts, cfg.trainer.num_nodes, cfg.num_processes, cfg.recipe.batch_size
     typed = f"trainer.devices={cfg.trainer.devices}" + (f" × trainer.num_nodes={nodes}" if nodes > 1 else "")
     if batch_size % count:
         common = math.gcd(nodes, batch_size)

@@ -13,11 +13,8 @@ from lra.from_config import make_from
 from lra.runs.files import METRICS
 from lra.runs.schema import TARGET
 from lra.settings.added_keys import targets_of, trainer_arguments
-from lra.settings.method import identity
-from lra.settings.processes_and_parts import batch_parts, num_processes
 from lra.settings.run_config import RunConfig
 from lra.settings.wandb_arguments import names_of_training, wandb_arguments
-from lra.settings.wandb_mode import logs_to_wandb
 from lra.types import UserError
 
 if TYPE_CHECKING:  # slow imports, made only where they are used
@@ -44,7 +41,7 @@ def build_machine(cfg: RunConfig) -> Machine:
         devices=cfg.trainer.devices,
         num_nodes=cfg.trainer.num_nodes,
         precision=cfg.trainer.precision,
-        accumulate_grad_batches=batch_parts(cfg),
+        accumulate_grad_batches=cfg.batch_parts,
         threads=cfg.trainer.threads,
     )
 
@@ -56,7 +53,7 @@ def is_same_in_parts(cfg: RunConfig, model: nn.Module, parts: int) -> bool:
     would have to agree on a number, so they try none. Modes of `compile=` with CUDA graphs, which are words, overwrite
     the gradients of the parts before.
     """
-    if cfg.protocol.test_last_batch == "dropped" or num_processes(cfg) > 1 or isinstance(cfg.compile, str):
+    if cfg.protocol.test_last_batch == "dropped" or cfg.num_processes > 1 or isinstance(cfg.compile, str):
         return False
     batch = cfg.recipe.batch_size
     group = min(cfg.model.get("batch_constant_examples") or batch, batch)
@@ -72,7 +69,7 @@ def device_name(cfg: RunConfig) -> str:
         name = torch.cuda.get_device_name()
     else:
         name = f"cpu ({cfg.trainer.threads or torch.get_num_threads()} threads)"
-    return name if num_processes(cfg) == 1 else f"{num_processes(cfg)} x {name}"
+    return name if cfg.num_processes == 1 else f"{cfg.num_processes} x {name}"
 
 
 def gpus_of_run(cfg: RunConfig) -> list[str]:
@@ -100,7 +97,7 @@ def build_loggers(cfg: RunConfig, folder: Path, curves: Logger) -> list[Logger]:
     from pytorch_lightning.loggers.logger import Logger
 
     added = [_entry("logger", name, node, Logger) for name, node in targets_of(cfg.plain("logger")).items()]
-    if not logs_to_wandb(cfg):
+    if not cfg.logs_to_wandb:
         return [curves, *added]
     from lra.training.curves import read_curves
     from lra.training.loggers import send_curves
@@ -112,7 +109,7 @@ def build_loggers(cfg: RunConfig, folder: Path, curves: Logger) -> list[Logger]:
 
 def build_loggers_of_stage(cfg: RunConfig, folder: Path, curves: Logger, stage: str) -> list[Logger]:
     """List the loggers of a run's first stage, `stage` in its folder: its curve file, and W&B if the run has it."""
-    if not logs_to_wandb(cfg):
+    if not cfg.logs_to_wandb:
         return [curves]
     from lra.training.curves import read_curves
     from lra.training.loggers import CurvesOfStage, send_curves
@@ -128,7 +125,7 @@ def _begin_wandb(cfg: RunConfig, folder: Path) -> CurvesInWandb:
     from lra.training.loggers import start_wandb
 
     # A W&B sweep locks keys such as `task` to its words, so the settings of the task need another key.
-    config = {**identity(cfg), "config": cfg.all_plain()}
+    config = {**cfg.identity, "config": cfg.all_plain()}
     return start_wandb(folder, **wandb_arguments(cfg, **names_of_training(cfg), config=config))
 
 
@@ -138,7 +135,7 @@ def check_loggers(cfg: RunConfig) -> None:
     Raises:
         UserError: for the first one.
     """
-    if logs_to_wandb(cfg):
+    if cfg.logs_to_wandb:
         from lra.training.wandb_session import session_settings
 
         session_settings()

@@ -18,7 +18,6 @@ from lra.model.classifier import SequenceClassifier
 from lra.model.masked_model import MaskedModel
 from lra.model.pooling import FirstVector
 from lra.runs.schema import own_model
-from lra.settings.method import method_name
 from lra.settings.pretrain import L1, loss_of_pretraining
 from lra.settings.run_config import RunConfig
 from lra.training.module import ClassifierModule
@@ -56,7 +55,7 @@ def build_masked_module(stage: RunConfig) -> ClassifierModule:
         num_classes=model.head.out_features,
         make_optimizer=optimizer_maker(stage),
         make_schedule=schedule_maker(stage),
-        label=f"{stage.task.name}/{method_name(stage)} (pretraining)",
+        label=f"{stage.task.name}/{stage.method_name} (pretraining)",
         rate="pretrain.lr",
         uneven=True,
         **of_values,

@@ -11,7 +11,7 @@ from lra.data.manifest import MANIFEST, read_manifest
 from lra.data.same_request import check_request
 from lra.from_config import build_codec, build_source, build_spec
 from lra.settings.run_config import RunConfig
-from lra.settings.run_folder import store_dir
+from lra.settings.which_run import store_dir
 
 
 def is_prepared(cfg: RunConfig) -> bool:

@@ -98,7 +98,7 @@ class TunedSettings(TypedDict):
 
 
 class RunSettings(TypedDict):
-    """All settings that can change a result, except the seed; see `lra.settings.hashed_settings`.
+    """All settings that can change a result, except the seed; see `lra.settings.which_run`.
 
     A run has either `attention` or `mixer`. Other missing groups were not recorded.
     """

@@ -19,12 +19,10 @@ from lra.runs.schema import TARGET, TUNED, is_ours, own_model
 from lra.settings.added_keys import CALLBACKS_INSTEAD, USER_GROUPS, targets_of
 from lra.settings.cuda_graphs import attention_obstacle, obstacle
 from lra.settings.declared import class_of, declares, group_options
-from lra.settings.method import ATTENTION, mixes_by_attention
-from lra.settings.pretrain import L1, SOURCE, is_pretrained, loss_of_pretraining, predicts_values, taken_from
-from lra.settings.run_config import Config, RunConfig
+from lra.settings.pretrain import L1, SOURCE, loss_of_pretraining, predicts_values
+from lra.settings.run_config import ATTENTION, Config, RunConfig
 from lra.settings.unknown_option import Typed, unknown_option
 from lra.settings.wandb_arguments import names_of_training, wandb_arguments
-from lra.settings.wandb_mode import logs_to_wandb
 from lra.training.compiled import GRAPH_MODES
 from lra.types import UserError
 
@@ -61,14 +59,14 @@ def check_config(cfg: Config, verb: str | None) -> None:
 def _check_run(cfg: RunConfig, verb: str | None) -> None:
     """Refuse settings of a run that contradict each other; a command may have some of its groups alone."""
     _check_schedule(cfg)
-    if verb not in (None, "train") and is_pretrained(cfg):
+    if verb not in (None, "train") and cfg.is_pretrained:
         line = f"pretrain={cfg.pretrain.name} has no effect on lra {verb}, which trains nothing; leave it out"
         raise UserError(line, kind="no_effect", key="pretrain", value=cfg.pretrain.name)
-    if is_pretrained(cfg) and loss_of_pretraining(cfg) == L1 and not predicts_values(cfg):
+    if cfg.is_pretrained and loss_of_pretraining(cfg) == L1 and not predicts_values(cfg):
         line = "pretrain.loss=l1 is the distance of real pixel values, which only protocol.pixels=values has, as in"
         line += " protocol=s4; leave it out"
         raise UserError(line, kind="wrong_value", key="pretrain.loss", value=L1)
-    if verb == "train" and (digits := taken_from(cfg)) is not None:
+    if verb == "train" and (digits := cfg.taken_from) is not None:
         _check_taken(digits)
     if verb is not None and cfg.value("model.positions") == "rotary":
         _check_rotary(cfg)
@@ -76,7 +74,7 @@ def _check_run(cfg: RunConfig, verb: str | None) -> None:
         _check_data(cfg)
     if cfg.has("trainer"):
         _check_trainer(cfg)
-    if verb == "train" and logs_to_wandb(cfg):
+    if verb == "train" and cfg.logs_to_wandb:
         wandb_arguments(cfg, **names_of_training(cfg), config={})
 
 
@@ -174,7 +172,7 @@ def _check_rotary(cfg: RunConfig) -> None:
 
     Whether a mixer has some, the encoder knows. A class that cannot be imported is made later, and says why.
     """
-    target = class_of(cfg.composed, ATTENTION) if mixes_by_attention(cfg) else None
+    target = class_of(cfg.composed, ATTENTION) if cfg.mixes_by_attention else None
     if target and not declares(target, "uses_queries", True):
         why = f"has no effect on attention={cfg.attention.name}, which uses no queries"
         raise _contradiction(cfg, "model.positions", why, "model.positions=learned", kind="no_effect")

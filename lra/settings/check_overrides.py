@@ -16,11 +16,11 @@ from lra.settings.added_keys import USER_GROUPS
 from lra.settings.compose import compose_config, sweep_params
 from lra.settings.declared import class_of, declared_in_group, group_options, groups_in, keys_of, names_in
 from lra.settings.environment_values import is_from_environment, with_environment
-from lra.settings.method import ATTENTION
 from lra.settings.option_groups import EXAMPLES
 from lra.settings.other_words import called_so, last_part
 from lra.settings.override_values import as_text, one_by_one, parse, values_of, with_value
 from lra.settings.read_override import group_of_options, read_override
+from lra.settings.run_config import ATTENTION
 from lra.settings.unknown_option import Typed, fits, nearest, not_installed, unknown_option
 from lra.settings.unused_options import refuse_unused
 from lra.types import UserError

@@ -1,6 +1,7 @@
 """Compose configurations with Hydra."""
 
 import functools
+import os
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -29,8 +30,15 @@ from lra.settings.override_values import parse
 from lra.settings.private_hydra import set_values
 from lra.settings.protocol_files import model_name, options_name, recipe_name, short_options_name
 from lra.settings.run_config import RunConfig
-from lra.settings.run_folder import run_dir
-from lra.settings.wandb_mode import wandb_mode
+from lra.settings.which_run import run_dir
+
+
+def wandb_mode(mode: str) -> str:
+    """Translate the value of WANDB_MODE; WANDB_DISABLED=true, which W&B's integrations know, comes before it."""
+    if os.environ.get("WANDB_DISABLED", "").lower() in ("true", "1", "yes", "on"):
+        return "disabled"
+    return {"": "offline", "dryrun": "offline", "run": "online"}.get(mode, mode)
+
 
 CONF = conf_dir()
 RESOLVERS: dict[str, Callable[..., str]] = {  # what `${lra.NAME:…}` of a configuration file calls

@@ -4,9 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from lra.runs.schema import TARGET, is_ours, own_model
-from lra.settings.method import mixer_settings, mixes_by_attention
-from lra.settings.processes_and_parts import AUTO, batch_parts, num_processes
-from lra.settings.run_config import RunConfig
+from lra.settings.run_config import AUTO, RunConfig
 
 # Options of attentions whose training step no graph can record: the values that it has, why, and one without it.
 NOT_IN_GRAPHS: Mapping[str, tuple[Callable[[object], bool], str, object]] = {
@@ -25,7 +23,7 @@ class Obstacle(NamedTuple):
 
 def attention_obstacle(cfg: RunConfig) -> Obstacle | None:
     """Find an option of the attention that keeps every kind of CUDA graph from recording a step."""
-    attention = cfg.attention if mixes_by_attention(cfg) and cfg.has("attention") else {}
+    attention = cfg.attention if cfg.mixes_by_attention and cfg.has("attention") else {}
     for name, (prevents, does, without) in NOT_IN_GRAPHS.items():
         if prevents(attention.get(name)):
             return Obstacle(f"attention.{name}={attention[name]}", does, f"attention.{name}={without}")
@@ -34,7 +32,7 @@ def attention_obstacle(cfg: RunConfig) -> Obstacle | None:
 
 def obstacle(cfg: RunConfig) -> Obstacle | None:
     """Find a setting with which `trainer.cuda_graph=true` cannot record a step; None: there is none."""
-    trainer, parts = cfg.trainer, batch_parts(cfg)
+    trainer, parts = cfg.trainer, cfg.batch_parts
     if trainer.accelerator == "cpu":
         return Obstacle("trainer.accelerator=cpu", "has no CUDA graphs", "trainer=gpu")
     if cfg.compile:
@@ -45,7 +43,7 @@ def obstacle(cfg: RunConfig) -> Obstacle | None:
     if parts > 1:
         does = "adds gradients up, which the graph of the next part overwrites"
         return Obstacle(f"trainer.accumulate_grad_batches={parts}", does, f"trainer.accumulate_grad_batches={AUTO}")
-    if num_processes(cfg) > 1:
+    if cfg.num_processes > 1:
         does = "exchanges gradients within the backward pass"
         return Obstacle(f"trainer.devices={trainer.devices}", does, "trainer.devices=1")
     if cfg.value("trainer.detect_anomaly"):
@@ -60,5 +58,5 @@ def records_step(cfg: RunConfig) -> bool:
     """
     if cfg.trainer.cuda_graph != AUTO:
         return bool(cfg.trainer.cuda_graph)
-    ours = own_model(cfg.model) is None and is_ours(mixer_settings(cfg)[TARGET])
+    ours = own_model(cfg.model) is None and is_ours(cfg.mixer_settings[TARGET])
     return ours and obstacle(cfg) is None

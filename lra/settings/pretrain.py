@@ -1,20 +1,10 @@
-"""Whether a run's encoder is pretrained, and the configuration of that stage."""
+"""The stage of self-pretraining: its loss and its configuration."""
 
 from lra.settings.run_config import RunConfig
 
 SOURCE = "pretrain.from"
 CROSS_ENTROPY, L1 = "cross_entropy", "l1"
 OF_RECIPE = {"steps": "steps", "eval_every": "eval_every", "warmup_fraction": "warmup_fraction", "lr": "optimizer.lr"}
-
-
-def is_pretrained(cfg: RunConfig) -> bool:
-    """Tell whether a stage of self-pretraining comes first; the stored configuration of an older run does not say."""
-    return cfg.value("pretrain.name") not in (None, "none")
-
-
-def taken_from(cfg: RunConfig) -> str | None:
-    """Return the hash of the settings of the earlier run whose pretraining is taken; None if the run trains its own."""
-    return cfg.pretrain.from_ if is_pretrained(cfg) else None
 
 
 def predicts_values(cfg: RunConfig) -> bool:

@@ -10,12 +10,13 @@ from collections.abc import Mapping
 from dataclasses import MISSING, fields, is_dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal, TypeVar, get_type_hints
+from typing import Any, Final, Literal, TypeVar, get_type_hints
 
 from omegaconf import DictConfig, OmegaConf
 
 from lra.base.option_types import CountOrZero, MayLack, Section, Seed
 from lra.base.protocol import Protocol
+from lra.runs.schema import Identity, own_model
 from lra.settings.option_groups import (
     Callbacks,
     Compile,
@@ -27,6 +28,8 @@ from lra.settings.option_groups import (
     Trainer,
 )
 
+ATTENTION = "attention"  # the mixer that is configured by `attention=NAME`
+AUTO: Final = "auto"  # value of `trainer.accumulate_grad_batches`
 Made = TypeVar("Made", bound="Config")
 
 
@@ -222,3 +225,74 @@ class RunConfig(Config):
     predictions: CountOrZero = part(0)
     tuned: Section | None = part()
     finished: MayLack[Literal["refuse", "show"]] = part()
+
+    @property
+    def method_name(self) -> str:
+        """The name of the method that a table row is called after: the attention, another mixer, or a whole model.
+
+        A model of the user's own, in place of the shared encoder, has the `name` in its file or that of its class.
+        """
+        return own_model(self.model) or str(self.mixer_settings["name"])
+
+    @property
+    def mixes_by_attention(self) -> bool:
+        """Whether the mixer is self-attention; the stored configuration of an older run has no `mixer`."""
+        return not self.has("mixer") or self.mixer.name == ATTENTION
+
+    @property
+    def mixer_group(self) -> str:
+        """The config group with the mixer's options: `attention`, or `mixer`."""
+        return ATTENTION if self.mixes_by_attention else "mixer"
+
+    @property
+    def mixer_settings(self) -> dict[str, Any]:
+        """Name and options of the attention, or of the mixer in its place; interpolations are resolved."""
+        return self.plain(self.mixer_group)
+
+    @property
+    def identity(self) -> Identity:
+        """The words that name a run: those of its record, of its folder and of its row in a table."""
+        return {
+            "task": self.task.name,
+            "attention": self.method_name,
+            "protocol": self.protocol.name,
+            "size": self.size.name,
+            "seed": self.seed,
+            "run_group": str(self.run_group),
+        }
+
+    @property
+    def batch_parts(self) -> int:
+        """The number of parts of a batch with which a run begins.
+
+        With `auto` it is 1, in the run's hash too. Such a run takes more parts when the batch does not fit into memory;
+        its record has their number among its costs, because the same examples make the same step up to rounding.
+        """
+        parts = self.trainer.accumulate_grad_batches
+        return 1 if parts == AUTO else parts
+
+    @property
+    def num_processes(self) -> int:
+        """The number of processes that train one model together: one for each device of each node."""
+        return self.trainer.devices * self.trainer.num_nodes
+
+    def on_one_device(self) -> RunConfig:
+        """Make the configuration with one process in place of several."""
+        nodes = {"trainer.num_nodes": 1} if self.trainer.num_nodes > 1 else {}
+        return self.changed({"trainer.devices": 1, **nodes})
+
+    @property
+    def is_pretrained(self) -> bool:
+        """Whether a stage of self-pretraining comes first; the stored configuration of an older run does not say."""
+        return self.value("pretrain.name") not in (None, "none")
+
+    @property
+    def taken_from(self) -> str | None:
+        """The hash of the settings of the earlier run whose pretraining is taken; None if the run trains its own."""
+        return self.pretrain.from_ if self.is_pretrained else None
+
+    @property
+    def logs_to_wandb(self) -> bool:
+        """Whether a W&B run is written: not with `logger=csv`, nor with `logger.wandb.mode=disabled`."""
+        chosen = self.value("logger.wandb")  # `~logger.wandb` takes it away
+        return chosen is not None and chosen["mode"] != "disabled"

@@ -7,8 +7,8 @@ from lra.base.paths import conf_names
 from lra.base.printed_commands import command, override
 from lra.base.probes import probe_named
 from lra.settings.compose import sweep_params
-from lra.settings.method import ATTENTION
 from lra.settings.override_values import parse, product_of
+from lra.settings.run_config import ATTENTION
 from lra.types import UserError
 
 ALL = "all"  # in place of a name: every name of the group

@@ -20,7 +20,6 @@ from lra.runs.schema import TARGET
 from lra.settings.added_keys import OWN_ARGUMENTS, USER_GROUPS
 from lra.settings.check import check_config
 from lra.settings.declared import declared_in_group, needed_by_class
-from lra.settings.method import mixes_by_attention
 from lra.settings.run_config import Config, RunConfig
 from lra.types import UserError
 
@@ -166,7 +165,7 @@ def _check_complete(cfg: DictConfig, nodes: Iterable[str]) -> None:
     """Refuse a configuration without an option that is needed: another version may have behaved otherwise."""
     for group in (*nodes, ""):
         node = OmegaConf.select(cfg, group) if group else cfg
-        is_class = group in CLASSES or (group == "mixer" and not mixes_by_attention(RunConfig(cfg)))
+        is_class = group in CLASSES or (group == "mixer" and not RunConfig(cfg).mixes_by_attention)
         is_made_later = group != "task.spec"  # from arguments of ours
         if is_class and (not isinstance(node.get(TARGET), str) or node.get("_partial_", False) is not is_made_later):
             line = f"{group} has no class: _target_ or _partial_ is missing or wrong"

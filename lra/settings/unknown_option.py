@@ -27,7 +27,6 @@ from lra.settings.other_words import (
     with_typed_value,
     without_hyphens,
 )
-from lra.settings.pretrain import is_pretrained
 from lra.settings.run_config import Config, RunConfig
 from lra.training.wandb_limits import SET_BY_LRA
 from lra.types import UserError
@@ -86,7 +85,7 @@ def unknown_option(
     if group == "logger.wandb" and name in SET_BY_LRA:
         line = f"{key} is set by lra itself, so that a resumed run stays one; leave it out"
         return UserError(line, kind="unknown_option", key=key)
-    if group == "pretrain" and name in GROUPS[group] and not is_pretrained(RunConfig(cfg)):
+    if group == "pretrain" and name in GROUPS[group] and not RunConfig(cfg).is_pretrained:
         masked = f"pretrain=masked {with_typed_value(key, value)}"
         line = f"{key} has no effect without a pretraining; {advice or f'type for example {masked}'}"
         return UserError(line, kind="unknown_option", key=key, right=masked)

@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from lra.settings.method import identity, method_name, mixer_group
 from lra.settings.run_config import RunConfig
 from lra.training.wandb_limits import as_arguments, check_names, names_of_run
 
@@ -19,7 +18,7 @@ def wandb_arguments(
         UserError: for what W&B would refuse.
     """
     own = cfg.value("logger.wandb")
-    options = {value: mixer_group(cfg) if option == "attention" else option for option, value in identity(cfg).items()}
+    options = {value: cfg.mixer_group if option == "attention" else option for option, value in cfg.identity.items()}
     ours = {
         "name": (name, "the run's name"),
         "group": (str(cfg.run_group), "run_group"),
@@ -33,6 +32,6 @@ def wandb_arguments(
 
 def names_of_training(cfg: RunConfig) -> dict[str, Any]:
     """Name the W&B run of a training: the `name`, `job_type` and `tags` for `wandb_arguments`."""
-    task, method = cfg.task.name, method_name(cfg)
+    task, method = cfg.task.name, cfg.method_name
     tags = [task, method, cfg.protocol.name, cfg.size.name]
     return {"name": f"{task}/{method}/{cfg.seed}", "job_type": task, "tags": tags}

@@ -16,8 +16,6 @@ from lra.run import Run
 from lra.runs.files import BEST
 from lra.settings.check import check_config
 from lra.settings.command_options import Evaluate
-from lra.settings.pretrain import is_pretrained, taken_from
-from lra.settings.processes_and_parts import num_processes, on_one_device
 from lra.settings.run_config import RunConfig
 from lra.terminal.console import make_console
 from lra.training.compiled import compile_model
@@ -88,10 +86,10 @@ def evaluate_run(cfg: Evaluate, trainer: Mapping[str, object]) -> Evaluation:
     run = Run.find(str(cfg.run), runs=cfg.paths.runs, seed=cfg.seed)
     trained = run.config_at(cfg)
     console.print(visible(str(run.folder)), style="dim")
-    if num_processes(trained) > 1:
-        trained_on = f"trained on {num_processes(trained)} devices"
+    if trained.num_processes > 1:
+        trained_on = f"trained on {trained.num_processes} devices"
         console.print(f"{trained_on}, tested here on one device, with the same batches")
-        trained = on_one_device(trained)
+        trained = trained.on_one_device()
     # For one pass the data need not be copied to the device; the batches are the same.
     trained = trained.changed({"trainer.data_on_device": False, **{f"trainer.{key}": trainer[key] for key in trainer}})
     if trainer:
@@ -110,7 +108,7 @@ def evaluate_run(cfg: Evaluate, trainer: Mapping[str, object]) -> Evaluation:
 
 def _pretraining(trained: RunConfig, run: Run) -> PretrainingEvaluation | None:
     """Test the pretraining of a run that has one of its own."""
-    if not is_pretrained(trained) or taken_from(trained) is not None:
+    if not trained.is_pretrained or trained.taken_from is not None:
         return None
     from lra.verbs.evaluate_pretraining import evaluate_pretraining  # its data module imports Lightning
 

@@ -34,7 +34,7 @@ from lra.base.paths import source_dirs
 from lra.data.store import verify_store
 from lra.from_config.store import ensure_store, print_store
 from lra.settings.run_config import RunConfig
-from lra.settings.run_folder import store_dir
+from lra.settings.which_run import store_dir
 from lra.terminal.console import make_console
 from lra.types import UserError
 

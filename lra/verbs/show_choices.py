@@ -14,8 +14,8 @@ from lra.base.text import MISSING
 from lra.data.manifest import MANIFEST, SPLITS, read_manifest
 from lra.runs.flat_settings import value_text
 from lra.settings.compose import task_config
-from lra.settings.method import ATTENTION
-from lra.settings.run_folder import store_dir
+from lra.settings.run_config import ATTENTION
+from lra.settings.which_run import store_dir
 from lra.terminal.fit_table import print_prose, print_text_table
 from lra.terminal.text_table import TextTable
 

@@ -14,7 +14,7 @@ from lra.data.store import Split
 from lra.from_config import build_codec, build_data
 from lra.from_config.store import ensure_store, print_store
 from lra.settings.command_options import Show
-from lra.settings.run_folder import store_dir
+from lra.settings.which_run import store_dir
 from lra.terminal.console import make_console
 from lra.terminal.fit_table import print_prose
 from lra.terminal.plots import contact_sheet

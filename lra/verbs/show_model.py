@@ -12,7 +12,6 @@ from lra.attention.base import AttentionBackend
 from lra.from_config import build_model, build_spec
 from lra.model.classifier import count_parameters, in_padded_form, placeholder_inputs
 from lra.settings.compose import with_attention
-from lra.settings.method import method_name
 from lra.settings.run_config import RunConfig
 from lra.terminal.fit_table import print_text_table
 from lra.terminal.text_table import TextTable
@@ -51,7 +50,7 @@ def show_model(cfg: RunConfig) -> ShownModel:
     """Build the model of a task and an attention, and list its layers."""
     spec, model = build_spec(cfg), build_model(cfg)
     table = TextTable(
-        title=f"{cfg.task.name} / {method_name(cfg)}, protocol {cfg.protocol.name}; batch of 1",
+        title=f"{cfg.task.name} / {cfg.method_name}, protocol {cfg.protocol.name}; batch of 1",
         columns=("layer", "kind", "output", "parameters"),
         rows=by_block(layers(model, spec.num_sequences, spec.seq_len)),
         optional=("kind",),

@@ -59,13 +59,12 @@ def run(cfg: RunConfig) -> Trained | float | None:
     from lra.base.processes import die_with_parent, die_with_pool_owner
     from lra.run import Run
     from lra.settings.application import is_one_of_several
-    from lra.settings.processes_and_parts import num_processes
     from lra.terminal.console import make_console
     from lra.training.ranks import check_launch, is_launched, rank
     from lra.types import UserError
 
     console = make_console()
-    processes = num_processes(cfg)
+    processes = cfg.num_processes
     launched, is_first_rank = is_launched(processes), rank(processes) == 0
     if launched:
         die_with_parent(os.getppid())

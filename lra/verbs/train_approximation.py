@@ -7,8 +7,6 @@ from lra.from_config import build_datamodule, build_trained_model, machine_and_l
 from lra.run import Run
 from lra.runs.schema import TARGET, Record
 from lra.settings.declared import class_named
-from lra.settings.method import mixes_by_attention
-from lra.settings.processes_and_parts import on_one_device
 from lra.settings.run_config import RunConfig
 from lra.training.machine import prepare_machine
 from lra.types import UserError
@@ -38,9 +36,9 @@ def add_missing_approximation(cfg: RunConfig, run: Run, console: Console) -> Rec
 
     try:
         trained = run.config_at(cfg)
-        if not mixes_by_attention(trained) or not _is_nystrom(trained):
+        if not trained.mixes_by_attention or not _is_nystrom(trained):
             return None
-        trained = on_one_device(trained)
+        trained = trained.on_one_device()
         return run.add_missing(lambda record: "approximation" not in record, add)
     except UserError as error:
         console.print(f"The errors of its attention matrices are missing, and cannot be measured: {error}")

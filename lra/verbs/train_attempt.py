@@ -25,11 +25,8 @@ from lra.runs.files import BEST, CONFIG, LAST, METRICS, PRETRAINING, RESULT
 from lra.runs.reference_curves import place_among, published_curves, references_of
 from lra.runs.schema import Record
 from lra.settings.application import own_overrides
-from lra.settings.hashed_settings import config_hash
-from lra.settings.pretrain import is_pretrained, taken_from
-from lra.settings.processes_and_parts import AUTO, batch_parts, num_processes
-from lra.settings.run_config import RunConfig
-from lra.settings.run_folder import store_dir
+from lra.settings.run_config import AUTO, RunConfig
+from lra.settings.which_run import config_hash, store_dir
 from lra.training import run as training
 from lra.training.checkpoints import report_saved_step, saved_step
 from lra.training.compiled import GRAPH_MODES
@@ -92,7 +89,7 @@ def train_run(
     machine_and_loggers.build_machine(cfg)
     machine_and_loggers.check_loggers(cfg)
     check_classes(cfg)
-    if taken_from(cfg) is not None and not (run.folder / PRETRAINING / LAST).exists():
+    if cfg.taken_from is not None and not (run.folder / PRETRAINING / LAST).exists():
         find_source(cfg)  # it reports a mistake before data is prepared
     ensure_store(cfg, console)
     runs = cfg.paths.runs
@@ -104,7 +101,7 @@ def train_run(
         if is_first_rank and cfg.check:
             verify_store(store_dir(cfg))
         attempt = Attempt(cfg=cfg, run=run, console=console, is_first_rank=is_first_rank, begin=begin)
-        parts = _initial_parts(cfg, run) if replaced is None else batch_parts(cfg)
+        parts = _initial_parts(cfg, run) if replaced is None else cfg.batch_parts
         while True:
             try:
                 record = _try(attempt, parts, replaced)
@@ -157,8 +154,8 @@ def _try(attempt: Attempt, parts: int, replaced: Record | None) -> Record | None
         replace_text(run.folder / CONFIG, without_credentials(cfg.to_yaml()))
         check_same_data(run, datamodule.data_sha256)
         note_commit(run)
-    in_first_stage = is_pretrained(cfg) and not saved_step(run.folder / LAST)
-    if in_first_stage and taken_from(cfg) is not None:
+    in_first_stage = cfg.is_pretrained and not saved_step(run.folder / LAST)
+    if in_first_stage and cfg.taken_from is not None:
         if attempt.is_first_rank:
             take_pretraining(cfg, run, attempt.console)
     elif in_first_stage and not pretrain(cfg, run, attempt.console, is_first_rank=attempt.is_first_rank):
@@ -218,7 +215,7 @@ def _fit_and_test(
             return None
         # This reads the peak memory, before what may need more.
         outcome = training.collect_outcome(run.folder, metrics, module, machine)
-        pretraining = pretraining_of(run) if is_pretrained(cfg) else None
+        pretraining = pretraining_of(run) if cfg.is_pretrained else None
         record = write_result(run, cfg, outcome, datamodule, console, pretraining=pretraining)
         log_result(added.loggers, record, run.folder)
         # What follows may be killed: the run is finished, and its result is where it belongs.
@@ -296,7 +293,7 @@ def _error_out_of_memory(
             return TooLargeError(more)
     release_memory()
     module.to(machine.device)  # Lightning moves it to the CPU after an error
-    batch = cfg.recipe.batch_size // num_processes(cfg)  # of one process
+    batch = cfg.recipe.batch_size // cfg.num_processes  # of one process
     line = f"out of memory with {batch // parts} examples at a time"
     fits = parts_that_fit(module, build_spec(cfg), batch_size=batch, parts=parts)
     if fits is None:
@@ -310,7 +307,7 @@ def _error_out_of_memory(
 
 def _initial_parts(cfg: RunConfig, run: Run) -> int:
     """Return the number of parts that a run begins with, or that of its checkpoint, whose position counts parts."""
-    saved, typed = saved_batch_parts(run.folder), batch_parts(cfg)
+    saved, typed = saved_batch_parts(run.folder), cfg.batch_parts
     if saved is None or saved == typed:
         return typed
     if cfg.trainer.accumulate_grad_batches != AUTO:

@@ -11,7 +11,6 @@ from lra.from_config import build_data, build_model, build_trained_model, machin
 from lra.from_config.store import ensure_store
 from lra.run import Run
 from lra.runs.schema import Record
-from lra.settings.processes_and_parts import on_one_device
 from lra.settings.run_config import RunConfig
 from lra.training.correct_examples import correct_examples
 from lra.training.machine import Machine
@@ -60,7 +59,7 @@ def _longer(cfg: RunConfig, factor: int) -> RunConfig:
     grow = ("seq_len", "max_length", *read_choice("task", cfg.task.name).get("grows", ()))
     data = {**{key: factor * cfg.task.data[key] for key in grow}, "train": 1, "dev": 1}
     of_data = {f"task.data.{key}": value for key, value in data.items()}
-    return on_one_device(cfg.resolved().changed({**of_data, "task.spec.seq_len": data["seq_len"]}))
+    return cfg.resolved().changed({**of_data, "task.spec.seq_len": data["seq_len"]}).on_one_device()
 
 
 def _accuracy(cfg: RunConfig, model: nn.Module, machine: Machine) -> float | None:

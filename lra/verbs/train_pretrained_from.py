@@ -13,7 +13,7 @@ from lra.from_config.step_flops import count_pretraining_step_flops
 from lra.run import Run
 from lra.runs.files import BEST, DATA, LAST, PRETRAINING, TAKEN_FROM
 from lra.runs.schema import PRETRAINING_SOURCE, PretrainingSource
-from lra.settings.pretrain import SOURCE, is_pretrained, stage_config, taken_from
+from lra.settings.pretrain import SOURCE, stage_config
 from lra.settings.run_config import RunConfig
 from lra.settings.stored_config import read_stored_config
 from lra.training.checkpoints import read_matching_weights, saved_step
@@ -26,7 +26,7 @@ def find_source(cfg: RunConfig) -> Run:
     Raises:
         UserError: when there is none, or several; when it has ended no pretraining, or its encoder does not fit.
     """
-    digits, runs = taken_from(cfg), cfg.paths.runs
+    digits, runs = cfg.taken_from, cfg.paths.runs
     assert digits is not None
     found = Run.of_hash(digits, runs)
     seeds = sorted({run.names.seed for run in found})
@@ -60,7 +60,7 @@ def find_source(cfg: RunConfig) -> Run:
 def _has_ended(run: Run) -> bool:
     """Tell whether a run has trained a pretraining to its last step."""
     config, last = read_stored_config(run.folder), run.folder / PRETRAINING / LAST
-    return is_pretrained(config) and taken_from(config) is None and saved_step(last) >= config.pretrain.steps
+    return config.is_pretrained and config.taken_from is None and saved_step(last) >= config.pretrain.steps
 
 
 def take_pretraining(cfg: RunConfig, run: Run, console: Console) -> None:

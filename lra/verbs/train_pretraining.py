@@ -22,7 +22,6 @@ from lra.run import Run
 from lra.runs.files import BEST, LAST, METRICS, PRETRAINING
 from lra.runs.schema import Pretraining
 from lra.settings.pretrain import stage_config
-from lra.settings.processes_and_parts import batch_parts
 from lra.settings.run_config import RunConfig
 from lra.training import run as training
 from lra.training.checkpoints import (
@@ -101,7 +100,7 @@ def _worded_out_of_memory(stage: RunConfig) -> Iterator[None]:
     except (RuntimeError, MemoryError) as error:
         if not is_out_of_memory(error):
             raise
-        parts = batch_parts(stage)
+        parts = stage.batch_parts
         line = f"out of memory while pretraining, with {stage.recipe.batch_size // parts} examples at a time"
         right = f"trainer.accumulate_grad_batches={2 * parts}"
         raise UserError(f"{line}; type {right}", kind="no_memory", right=right) from error

@@ -21,10 +21,9 @@ from lra.runs.published_numbers import published_accuracy_for
 from lra.runs.record import pack_correct, validated
 from lra.runs.schema import SCHEMA_VERSION, Pretraining, Record
 from lra.runs.versions import git_commit, versions
-from lra.settings.hashed_settings import hashed_settings
-from lra.settings.method import identity
 from lra.settings.pretrain import stage_config
 from lra.settings.run_config import RunConfig
+from lra.settings.which_run import hashed_settings
 from lra.training.approximation import measure_approximation
 from lra.training.curves import read_curves
 from lra.training.run import RunOutcome
@@ -88,7 +87,7 @@ def write_result(
     record = validated(
         {
             "schema_version": SCHEMA_VERSION,
-            "identity": identity(cfg),
+            "identity": cfg.identity,
             "settings": settings,
             "outcome": {
                 "test_accuracy": outcome.test_accuracy,

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from lra.base.overrides import Overrides
 from lra.run import Run
 from lra.settings.compose import load_config
-from lra.settings.method import method_name
 from lra.settings.override_values import parse, product_of
 from lra.settings.run_config import RunConfig
 
@@ -88,7 +87,7 @@ def _row(job: Job, shared: Collection[str]) -> list[str]:
     from lra.base.text import MISSING
 
     varied = [each for each in job.overrides.without(*IN_OTHER_COLUMNS) if each not in shared]
-    name = f"{job.cfg.task.name}/{method_name(job.cfg)}" + (f" ({', '.join(varied)})" if varied else "")
+    name = f"{job.cfg.task.name}/{job.cfg.method_name}" + (f" ({', '.join(varied)})" if varied else "")
     record = job.record
     if record is None:
         ended = "failed, or stopped before its end" if job.elsewhere else "stopped before its end"

@@ -5,7 +5,7 @@ import torch
 
 from lra import from_config
 from lra.settings.compose import load_config
-from lra.settings.hashed_settings import hashed_settings
+from lra.settings.which_run import hashed_settings
 from lra.types import UserError
 from tests.attention.test_contract import backend, inputs
 from tests.attention.test_nystrom_choices import by_twin

@@ -11,7 +11,7 @@ from lra import from_config
 from lra.base.paths import conf_names
 from lra.cli import main
 from lra.settings.compose import load_config
-from lra.settings.method import ATTENTION
+from lra.settings.run_config import ATTENTION
 from lra.settings.stored_config import read_stored_config
 from lra.tables.grid.cell import make_cells
 from lra.training.cost.counting import count_work

@@ -12,10 +12,9 @@ from lra import from_config
 from lra.from_config import machine_and_loggers
 from lra.runs.later_settings import REMOVED
 from lra.settings.compose import load_config
-from lra.settings.hashed_settings import config_hash
 from lra.settings.run_config import RunConfig
-from lra.settings.run_folder import store_dir
 from lra.settings.stored_config import read_stored_config
+from lra.settings.which_run import config_hash, store_dir
 from lra.terminal.errors import NOT_FORESEEN, explain
 from lra.types import UserError
 from tests.tables.records import make_record

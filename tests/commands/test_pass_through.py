@@ -11,9 +11,7 @@ from pytorch_lightning.callbacks import Timer
 from lra.cli import main
 from lra.settings.compose import load_config
 from lra.settings.config_dirs import added_config_dirs
-from lra.settings.hashed_settings import config_hash, hashed_settings
-from lra.settings.run_folder import run_dir
-from lra.settings.wandb_mode import logs_to_wandb
+from lra.settings.which_run import config_hash, hashed_settings, run_dir
 from lra.tables.accuracy_table import accuracy_table
 from lra.tables.grid.cell import make_cells
 from lra.tables.notes_on_runs import stopped_notes
@@ -256,7 +254,7 @@ def test_several_loggers_in_any_order_and_one_of_a_file_of_ones_own(words, home,
     (tmp_path / "mine/logger/mlflow.yaml").write_text(file)
     with added_config_dirs([str(tmp_path / "mine")]):
         cfg = load_config("train", words)
-        assert logs_to_wandb(cfg)
+        assert cfg.logs_to_wandb
         assert cfg.logger.mlflow._target_ == "pytorch_lightning.loggers.MLFlowLogger"
         assert cfg.logger.mlflow.tracking_uri == f"file:{run_dir(cfg)}/mlflow"
 

@@ -7,7 +7,7 @@ import pytest
 
 from lra.base.overrides import Overrides
 from lra.settings.compose import load_config
-from lra.settings.hashed_settings import config_hash, hashed_settings
+from lra.settings.which_run import config_hash, hashed_settings
 from lra.tables.grid.equal_steps import FROM_SCRATCH, cells_of
 from tests.commands.test_pretraining import MASKED, WORDS
 

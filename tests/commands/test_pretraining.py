@@ -9,7 +9,7 @@ import torch
 
 from lra.cli import main
 from lra.settings.compose import load_config
-from lra.settings.hashed_settings import config_hash, hashed_settings
+from lra.settings.which_run import config_hash, hashed_settings
 from lra.training.curves import read_curves
 from tests.conftest import lra_here
 from tests.disturbance import disturbed

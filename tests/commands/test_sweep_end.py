@@ -7,7 +7,7 @@ import pytest
 from lra.base.overrides import Overrides
 from lra.cli import main
 from lra.settings.compose import load_config
-from lra.settings.run_folder import run_dir
+from lra.settings.which_run import run_dir
 from lra.verbs.train_sweep import jobs_elsewhere
 
 TINY = ["train", "-m", "size=tiny", "recipe.steps=2", "recipe.eval_every=2", "logger=csv", "trainer.threads=1"]

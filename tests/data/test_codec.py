@@ -7,7 +7,7 @@ from lra import from_config
 from lra.base.paths import conf_names
 from lra.data.codec import images
 from lra.settings.compose import load_config
-from lra.settings.hashed_settings import hashed_settings
+from lra.settings.which_run import hashed_settings
 from lra.types import UserError
 
 PIXELS = ("image", "pathfinder", "pathx")

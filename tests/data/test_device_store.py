@@ -18,7 +18,7 @@ from lra.data.loader import Collator, EvalLoader, TrainLoader, device_collators
 from lra.data.store import Split, open_store
 from lra.data.writer import StoreForm, write_store
 from lra.settings.compose import load_config
-from lra.settings.run_folder import store_dir
+from lra.settings.which_run import store_dir
 from lra.types import UserError
 from tests.data.test_store import FACTS, SPEC
 

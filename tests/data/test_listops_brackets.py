@@ -8,8 +8,7 @@ from lra.data import listops
 from lra.data.writer import StoreForm, write_store
 from lra.runs.published_numbers import published_accuracy_for
 from lra.settings.compose import load_config
-from lra.settings.hashed_settings import config_hash, hashed_settings
-from lra.settings.run_folder import store_dir
+from lra.settings.which_run import config_hash, hashed_settings, store_dir
 from lra.types import UserError
 from tests.commands.test_cli import run
 from tests.tables.records import make_record, rows_by_name

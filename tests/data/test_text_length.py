@@ -6,7 +6,7 @@ import pytest
 from lra import from_config
 from lra.data.writer import StoreForm, write_store
 from lra.settings.compose import load_config
-from lra.settings.run_folder import run_dir, store_dir
+from lra.settings.which_run import run_dir, store_dir
 from lra.types import UserError
 from tests.commands.test_cli import run
 

@@ -20,7 +20,7 @@ from lra.cli import VERBS, main
 from lra.from_config import build_model
 from lra.runs.record import parse_record
 from lra.settings.compose import load_config
-from lra.settings.hashed_settings import config_hash
+from lra.settings.which_run import config_hash
 from lra.terminal.errors import explain
 from lra.types import UserError
 

@@ -16,7 +16,7 @@ from lra.base.paths import conf_names, read_choice
 from lra.model.mixer import MixerDims, SequenceMixer
 from lra.settings.compose import load_config
 from lra.settings.declared import declared_types
-from lra.settings.method import ATTENTION, mixer_settings
+from lra.settings.run_config import ATTENTION
 from lra.tools.testing import contract
 from lra.tools.testing.subjects import HEADS, MixerSubject
 from tests.attention.test_contract import words_of
@@ -43,7 +43,7 @@ PROMISES = [promise.name for promise in contract.promises(MixerSubject(SequenceM
 @cache
 def subject(name: str, words: tuple[str, ...]) -> MixerSubject:
     cfg = load_config("train", [f"mixer={name}", "size=tiny", *words])
-    knobs = {key: value for key, value in mixer_settings(cfg).items() if key not in ("name", "_target_")}
+    knobs = {key: value for key, value in cfg.mixer_settings.items() if key not in ("name", "_target_")}
     if name == ATTENTION:
         knobs |= {"backend": cfg.attention.name, "heads": HEADS}
 

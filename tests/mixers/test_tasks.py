@@ -6,7 +6,7 @@ from torch.nn.functional import cross_entropy
 
 from lra import from_config
 from lra.settings.compose import load_config
-from lra.settings.method import ATTENTION
+from lra.settings.run_config import ATTENTION
 from tests.mixers.test_contract import NAMES
 from tests.pairs import each_and_all
 from tests.test_conf import TASKS

@@ -9,8 +9,8 @@ from torch.nn.functional import cross_entropy
 from lra import from_config
 from lra.base.paths import conf_names
 from lra.settings.compose import load_config
-from lra.settings.hashed_settings import config_hash, hashed_settings
-from lra.settings.method import ATTENTION
+from lra.settings.run_config import ATTENTION
+from lra.settings.which_run import config_hash, hashed_settings
 from lra.training.compiled import GRAPH_MODES
 from tests.attention.test_contract import NAMES
 

@@ -7,7 +7,7 @@ from typing import Any
 import lra.runs
 from lra.runs.published_numbers import PAPER, TASKS
 from lra.settings.compose import load_config
-from lra.settings.hashed_settings import hashed_settings
+from lra.settings.which_run import hashed_settings
 
 
 def settings(task: str, attention: str) -> dict[str, Any]:

@@ -22,7 +22,7 @@ from lra.runs.published_numbers import (
 from lra.runs.record import validated
 from lra.settings import wandb_arguments
 from lra.settings.compose import load_config
-from lra.settings.hashed_settings import hashed_settings
+from lra.settings.which_run import hashed_settings
 from lra.tables.accuracy_table import accuracy_table
 from lra.verbs.train_summary import verdict
 from tests.runs.make_paper_settings import make, settings

@@ -6,8 +6,8 @@ import lra
 from lra.base.option_types import Seed
 from lra.settings.command_options import COMMANDS, Report, own_options
 from lra.settings.compose import load_config
-from lra.settings.hashed_settings import config_hash
 from lra.settings.run_config import Config, RunConfig, part
+from lra.settings.which_run import config_hash
 
 
 def test_fields_have_the_values_of_the_files_and_those_of_classes_too():

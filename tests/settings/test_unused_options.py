@@ -9,8 +9,8 @@ import lra
 from lra.from_config import build_model
 from lra.settings.check_overrides import check_overrides
 from lra.settings.compose import compose_config, load_config
-from lra.settings.hashed_settings import config_hash
 from lra.settings.unused_options import has_effect
+from lra.settings.which_run import config_hash
 from lra.types import UserError
 
 COSINE = ["recipe.schedule._target_=torch.optim.lr_scheduler.CosineAnnealingLR", "~recipe.schedule.steps"]

@@ -9,7 +9,7 @@ from lra import from_config
 from lra.data.writer import StoreForm, write_store
 from lra.from_config import machine_and_loggers
 from lra.settings.compose import load_config
-from lra.settings.run_folder import store_dir
+from lra.settings.which_run import store_dir
 from lra.training.cost.harness_step import bare_step, batches_of, dev_pass, harness_steps, medians, profile_step
 
 pytestmark = pytest.mark.slow

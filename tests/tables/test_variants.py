@@ -8,7 +8,7 @@ from lra.runs.flat_settings import flatten
 from lra.runs.record import validated
 from lra.runs.schema import ALWAYS_RECORDED
 from lra.settings.compose import load_config
-from lra.settings.hashed_settings import SETTINGS, hashed_settings
+from lra.settings.which_run import SETTINGS, hashed_settings
 from lra.tables.accuracy_table import accuracy_table
 from lra.tables.attention_sweep import LANDMARKS, sweep_points
 from lra.tables.variants import RowKey, row_names

@@ -8,7 +8,7 @@ import torch
 from lra import from_config
 from lra.model.classifier import SequenceClassifier
 from lra.settings.compose import load_config
-from lra.settings.hashed_settings import config_hash
+from lra.settings.which_run import config_hash
 from lra.tables.grid.estimate import measure_here
 from tests.pairs import each_and_all
 from tests.training.test_waiting import METHODS, PROTOCOLS

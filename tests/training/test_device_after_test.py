@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from lra.settings.compose import load_config
-from lra.settings.run_folder import run_dir
+from lra.settings.which_run import run_dir
 from lra.training import run as training
 from lra.training.machine import Machine
 

@@ -8,7 +8,7 @@ import torch
 
 from lra import from_config
 from lra.settings.compose import load_config
-from lra.settings.hashed_settings import hashed_settings
+from lra.settings.which_run import hashed_settings
 from lra.training.optimizer import fused_where_possible
 from tests.conftest import ROOT
 

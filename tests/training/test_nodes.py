@@ -11,8 +11,7 @@ import torch
 
 from lra import from_config
 from lra.settings.compose import load_config
-from lra.settings.hashed_settings import config_hash, hashed_settings
-from lra.settings.processes_and_parts import num_processes, on_one_device
+from lra.settings.which_run import config_hash, hashed_settings
 from lra.training.curves import read_curves
 from lra.training.machine import Machine
 from lra.training.ranks import LAUNCHED, SRUN, check_launch, local_rank, rank
@@ -100,8 +99,8 @@ def test_nodes_are_hashed_where_there_are_several():
     assert config_hash(one) == config_hash(typed)
     assert config_hash(two) != config_hash(one)
     assert hashed_settings(two)["trainer"]["num_nodes"] == 2
-    assert num_processes(two) == 4
-    assert num_processes(on_one_device(two)) == 1
+    assert two.num_processes == 4
+    assert two.on_one_device().num_processes == 1
 
 
 MORE = ([], ["trainer.num_nodes=1"], ["trainer.num_nodes=2"])

@@ -8,7 +8,7 @@ from torch import nn
 
 from lra import from_config
 from lra.settings.compose import load_config
-from lra.settings.hashed_settings import hashed_settings
+from lra.settings.which_run import hashed_settings
 from lra.training.optimizer import group_parameters
 from lra.types import UserError
 

@@ -6,8 +6,7 @@ import torch
 from lra import from_config
 from lra.from_config.machine_and_loggers import build_machine
 from lra.settings.compose import load_config
-from lra.settings.hashed_settings import config_hash
-from lra.settings.run_folder import run_dir
+from lra.settings.which_run import config_hash, run_dir
 from lra.training.cost.harness_step import bare_step
 from lra.training.machine import Machine, check_gpu_precision, lightning_precision, prepare_machine, to_weight_dtype
 from lra.training.trainer import make_trainer

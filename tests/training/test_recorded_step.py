@@ -11,7 +11,7 @@ from lra import from_config
 from lra.cli import main
 from lra.settings.compose import load_config
 from lra.settings.cuda_graphs import records_step
-from lra.settings.hashed_settings import hashed_settings
+from lra.settings.which_run import hashed_settings
 from lra.training import module as training_module
 from lra.training.cost.harness_step import make_step
 from lra.training.module import ClassifierModule

@@ -5,7 +5,6 @@ import pytest
 from lra.cli import main
 from lra.settings.compose import load_config
 from lra.settings.wandb_arguments import wandb_arguments
-from lra.settings.wandb_mode import logs_to_wandb
 
 NAMED = {
     "WANDB_PROJECT": ("project", "theirs"),
@@ -54,7 +53,7 @@ def test_they_say_where_to(variables, mode, monkeypatch):
         monkeypatch.setenv(variable, value)
     cfg = load_config("train")
     assert cfg.logger.wandb.mode == mode
-    assert logs_to_wandb(cfg) == (mode != "disabled")
+    assert cfg.logs_to_wandb == (mode != "disabled")
     assert load_config("train", ("logger.wandb.mode=online",)).logger.wandb.mode == "online"
 
 

@@ -14,11 +14,10 @@ from lra.base.printed_commands import shell_word
 from lra.run import Run
 from lra.runs.schema import Record
 from lra.settings.compose import load_config
-from lra.settings.hashed_settings import config_hash
-from lra.settings.method import ATTENTION, method_name
 from lra.settings.override_values import has_tagged_range, is_interval, tags_of_choices, yaml_value
-from lra.settings.run_config import RunConfig
+from lra.settings.run_config import ATTENTION, RunConfig
 from lra.settings.several_values import METHODS, combined, mixers_beside_attentions, options_in, varied_and_fixed
+from lra.settings.which_run import config_hash
 from lra.tables.grid.space import DRAWN, Space
 from lra.types import UserError
 
@@ -67,13 +66,13 @@ class Cell:
         if plain and values[0] != ATTENTION:
             return values[0]
         if key == "attention":
-            return method_name(self.cfg)
+            return self.cfg.method_name
         return str(self.cfg.seed if key == "seed" else self.cfg.task.name)
 
     @property
     def name(self) -> str:
         """Short name for messages, such as `listops nystrom seed 0`, with the options that the sweep varies."""
-        return f"{self.cfg.task.name} {method_name(self.cfg)}{self.varied_settings} {self.which}"
+        return f"{self.cfg.task.name} {self.cfg.method_name}{self.varied_settings} {self.which}"
 
     @property
     def which(self) -> str:

@@ -5,7 +5,6 @@ from dataclasses import replace
 
 from lra.base.overrides import Overrides
 from lra.run import Run
-from lra.settings.pretrain import is_pretrained, taken_from
 from lra.settings.stored_config import read_stored_config
 from lra.tables.grid.cell import Cell, make_cells
 from lra.tables.grid.tuned import TUNED, make_tuned_cells
@@ -25,7 +24,7 @@ def _with_cells_from_scratch(cells: Iterable[Cell]) -> list[Cell]:
     """Put before each pretrained cell one that trains from scratch for the steps of both stages."""
     made: dict[Overrides, Cell] = {}
     for cell in cells:
-        if is_pretrained(cell.cfg):
+        if cell.cfg.is_pretrained:
             scratch = _from_scratch(cell)
             if scratch is not None:
                 made.setdefault(scratch.overrides, scratch)
@@ -36,7 +35,7 @@ def _with_cells_from_scratch(cells: Iterable[Cell]) -> list[Cell]:
 
 def _from_scratch(cell: Cell) -> Cell | None:
     """Change a pretrained cell to one from scratch; None where it takes the pretraining of a run that is not there."""
-    cfg, digits = cell.cfg, taken_from(cell.cfg)
+    cfg, digits = cell.cfg, cell.cfg.taken_from
     if digits is not None:
         source = next(iter(Run.of_hash(digits, cfg.paths.runs)), None)
         if source is None:

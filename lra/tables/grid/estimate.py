@@ -20,9 +20,7 @@ import torch
 from lra.from_config import build_datamodule, build_model, build_module, machine_and_loggers
 from lra.from_config.step_flops import full_batch
 from lra.from_config.store import is_prepared
-from lra.settings.pretrain import is_pretrained, taken_from
-from lra.settings.processes_and_parts import AUTO, batch_parts, on_one_device
-from lra.settings.run_config import RunConfig
+from lra.settings.run_config import AUTO, RunConfig
 from lra.types import Batch
 
 STEPS = 3  # that are timed, where the time is enough
@@ -71,7 +69,7 @@ class Estimate:
         A step of a pretraining is taken to be as long as one after it.
         """
         recipe, pretraining = cfg.recipe, 0.0
-        if is_pretrained(cfg) and taken_from(cfg) is None and not done_steps:
+        if cfg.is_pretrained and cfg.taken_from is None and not done_steps:
             first = cfg.pretrain
             batches = max(first.steps / first.eval_every, 1) * self.dev_examples / recipe.batch_size
             pretraining = first.steps * self.step_seconds + batches * self.eval_seconds
@@ -144,7 +142,7 @@ def _measure_in_parts(cfg: RunConfig, end: float) -> Estimate:
     scale, dev_size = whole.examples / part.examples, cfg.trainer.dev_batch_size
     if dev_size:
         of_dev = {"recipe.batch_size": dev_size, "trainer.accumulate_grad_batches": 1}
-        batches = batches_to_measure(on_one_device(cfg).changed(of_dev), device)
+        batches = batches_to_measure(cfg.on_one_device().changed(of_dev), device)
     dev_part = Part(max(round((dev_size or whole.examples) / scale), 1), part.positions)
     dev_batch = dev_part.of(next(batches))
     begun = synchronized_seconds(device)
@@ -152,7 +150,7 @@ def _measure_in_parts(cfg: RunConfig, end: float) -> Estimate:
         module.eval()(dev_batch)
     eval_seconds = (synchronized_seconds(device) - begun) * time_growth
     return Estimate(
-        step_seconds=step_seconds * time_growth * scale * batch_parts(cfg),
+        step_seconds=step_seconds * time_growth * scale * cfg.batch_parts,
         eval_seconds=eval_seconds * cfg.recipe.batch_size / len(dev_batch.label),
         peak_memory_bytes=memory_of_weights
         + scale * memory_growth * max(peak_memory_bytes(device) - memory_of_weights, 0),
@@ -229,7 +227,7 @@ def batches_to_measure(cfg: RunConfig, device: torch.device) -> Iterator[Batch]:
 
     if is_prepared(cfg):
         return harness_step.batches_of(build_datamodule(cfg), device)
-    return itertools.repeat(full_batch(cfg, cfg.recipe.batch_size // batch_parts(cfg), device))
+    return itertools.repeat(full_batch(cfg, cfg.recipe.batch_size // cfg.batch_parts, device))
 
 
 def _examples(cfg: RunConfig) -> tuple[int, int]:

@@ -17,7 +17,6 @@ from lra.base.text import visible
 from lra.runs.groups import PUBLISHED, group_file
 from lra.runs.schema import Record
 from lra.settings.several_values import METHODS
-from lra.settings.wandb_mode import logs_to_wandb
 from lra.tables.grid.other_records import OtherRecords, all_there, left_out
 from lra.tables.grid.run_set import RunSet, Unfinished
 from lra.tables.notes_on_runs import provenance_notes, task_title
@@ -263,7 +262,7 @@ def _log_to_wandb(run_set: RunSet, console: Console, made: TableWithFigures) -> 
     from lra.from_config.machine_and_loggers import wandb_run
 
     cfg, name, table = run_set.cells[0].cfg, made.name, made.table
-    if not logs_to_wandb(cfg):
+    if not cfg.logs_to_wandb:
         of_csv = cfg.logger.get("wandb") is None
         right = f"{'logger=wandb ' if of_csv else ''}logger.wandb.mode=offline"
         raise UserError(f"format=wandb needs a W&B run; type {right}")

@@ -15,7 +15,6 @@ from lra.base.files import read_file, replace_text
 from lra.base.text import duration_text, hours_text, size_text
 from lra.from_config.machine_and_loggers import device_name
 from lra.from_config.store import is_prepared
-from lra.settings.pretrain import is_pretrained
 from lra.tables.grid.cell import Cell
 from lra.tables.grid.estimate import Estimate
 from lra.tables.grid.measurer import measure_each
@@ -157,7 +156,7 @@ def _print_sum(console: Console, plan: Plan) -> None:
             "extrapolated: the steps were of shorter sequences; their time is scaled by the counted FLOPs, a quadratic"
             " function of the length, and their memory by the length."
         )
-    if any(is_pretrained(cell.cfg) for kind in plan.kinds for cell in kind.missing):
+    if any(cell.cfg.is_pretrained for kind in plan.kinds for cell in kind.missing):
         console.print("pretraining: its steps are counted in, and taken to be as long as those after it.")
     unknown = plan.count_unknown
     but = f" ({unknown} that could not be measured are not counted)" if unknown else ""

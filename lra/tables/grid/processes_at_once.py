@@ -18,7 +18,6 @@ from lra.base.processes import Child, python_module, stop
 from lra.base.text import size_text
 from lra.from_config import build_module, machine_and_loggers
 from lra.settings.compose import load_config
-from lra.settings.processes_and_parts import batch_parts
 from lra.settings.run_config import RunConfig
 from lra.tables.grid.cell import Cell
 from lra.tables.grid.estimate import Estimate, batches_to_measure, print_as_child
@@ -175,7 +174,7 @@ def step_beside_others(cfg: RunConfig, folder: Path) -> float:
 
     machine = machine_and_loggers.build_machine(cfg)
     prepare_machine(machine)
-    device, parts = machine.device, batch_parts(cfg)
+    device, parts = machine.device, cfg.batch_parts
     batches = list(itertools.islice(batches_to_measure(cfg, device), parts))
     step = make_step(build_module(cfg).to(device).train(), batches, parts=parts, precision=machine.precision)
     for _ in range(WARM_UP):

@@ -34,8 +34,7 @@ from typing import TYPE_CHECKING, Any
 
 from lra.runs.collection import collect
 from lra.runs.schema import Record
-from lra.settings.hashed_settings import config_hash, hashed_settings
-from lra.settings.method import mixer_settings
+from lra.settings.which_run import config_hash, hashed_settings
 from lra.tables.cells import make_rows
 from lra.tables.comparison import baseline_row, contenders
 from lra.tables.comparison_table import comparison_table
@@ -118,7 +117,7 @@ def _baseline(run_set: RunSet, records: list[Record]) -> RowKey | None:
     """Find the row that is the baseline: of the first cell that has records; None when no cell has any."""
     rows = make_rows(records)
     for cell in run_set.cells:
-        options = mixer_settings(cell.cfg)
+        options = cell.cfg.mixer_settings
         row = baseline_row([row for row in rows if _has_options(options, row.records[0])], hashed_settings(cell.cfg))
         if row is not None:
             return row.key

@@ -12,8 +12,7 @@ from lra.settings.check import check_config
 from lra.settings.check_overrides import check_overrides
 from lra.settings.command_options import BenchAttention
 from lra.settings.compose import load_config
-from lra.settings.method import ATTENTION, method_name, mixer_settings, mixes_by_attention
-from lra.settings.run_config import RunConfig
+from lra.settings.run_config import ATTENTION, RunConfig
 from lra.settings.several_values import combined, mixers_beside_attentions, options_in, spell_out_all, varied_and_fixed
 from lra.settings.unknown_option import unknown_flag, unknown_own_option
 from lra.terminal.console import check_out
@@ -96,29 +95,29 @@ def methods_to_measure(overrides: Overrides, *, packed: bool, peers: Sequence[Pe
     for kernel in ("fused", "math"):
         exact = ("attention=full", f"attention.kernel={kernel}", "attention.attention_dropout=0.0")
         cfgs[f"full {kernel}"] = load_config("train", [*exact, *protocol])
-    known = [mixer_settings(cfg) for cfg in cfgs.values()]
+    known = [cfg.mixer_settings for cfg in cfgs.values()]
     all_typed = ["seed=0", *([] if by_attention else ["attention=full"]), *typed]
     varied, fixed = varied_and_fixed("compare", all_typed)
     for combination in combined(mixers_beside_attentions(varied, all_typed), fixed):
         cfg = load_config("train", combination)
-        settings = mixer_settings(cfg)
+        settings = cfg.mixer_settings
         # without dropout there is no other exact attention, so the two references stand for it
         if {**settings, "attention_dropout": 0.0} not in known and settings not in known:
             known.append(settings)
-            cfgs[f"{method_name(cfg)}{options_in(combination)}"] = cfg
+            cfgs[f"{cfg.method_name}{options_in(combination)}"] = cfg
     further = [peer.ours for peer in peers if peer.ours]
     if len(protocol) == len(overrides):  # all that there are
         further.append((*OF_TABLE_1, *protocol))
     for method_overrides in further:
         cfg = load_config("train", method_overrides)
-        if mixer_settings(cfg) not in known:
-            known.append(mixer_settings(cfg))
+        if cfg.mixer_settings not in known:
+            known.append(cfg.mixer_settings)
             options = [override.rpartition(".")[2] for override in method_overrides[1:] if override not in protocol]
-            cfgs[f"{method_name(cfg)} ({', '.join(options)})"] = cfg
+            cfgs[f"{cfg.method_name} ({', '.join(options)})"] = cfg
     methods = [
-        attention_method(name, mixer_settings(cfg), build_method(cfg), packed=packed)
-        if mixes_by_attention(cfg)
-        else mixer_method(f"{name} + projections", mixer_settings(cfg), build_method(cfg))
+        attention_method(name, cfg.mixer_settings, build_method(cfg), packed=packed)
+        if cfg.mixes_by_attention
+        else mixer_method(f"{name} + projections", cfg.mixer_settings, build_method(cfg))
         for name, cfg in cfgs.items()
     ]
     return sorted(methods, key=lambda method: method.kind)  # attentions first

@@ -12,7 +12,6 @@ from rich.console import Console
 
 from lra.from_config import build_datamodule, build_module, machine_and_loggers
 from lra.settings.command_options import BenchStep
-from lra.settings.method import method_name
 from lra.settings.run_config import RunConfig
 from lra.terminal.console import work_progress
 from lra.terminal.fit_table import print_text_table
@@ -181,7 +180,7 @@ def measure_step(cfg: BenchStep, console: Console) -> StepCost:
 
 def profile_of(cfg: BenchStep, step: Callable[[], harness_step.Phases]) -> StepProfile:
     """Profile two steps, and write their trace."""
-    trace = Path(cfg.trace or f"step-{cfg.task.name}-{method_name(cfg)}.trace.json")
+    trace = Path(cfg.trace or f"step-{cfg.task.name}-{cfg.method_name}.trace.json")
     table, fraction = harness_step.profile_step(step, trace)
     return StepProfile(table, fraction, trace)
 

@@ -18,8 +18,6 @@ from lra.runs.files import BEST
 from lra.runs.schema import NYSTROM, TARGET
 from lra.settings.command_options import Diagnose
 from lra.settings.compose import with_attention
-from lra.settings.method import method_name, mixes_by_attention
-from lra.settings.processes_and_parts import on_one_device
 from lra.settings.run_config import RunConfig
 from lra.tools.diagnosis.swap import Variants
 from lra.types import Batch, UserError
@@ -55,7 +53,7 @@ def diagnosed_model(cfg: Diagnose, console: Console, *, seed: int | None) -> Dia
     if cfg.run is None:
         ensure_store(cfg, console)
         torch.manual_seed(cfg.seed)
-        name = "-".join((cfg.task.name, method_name(cfg), cfg.size.name))
+        name = "-".join((cfg.task.name, cfg.method_name, cfg.size.name))
         return DiagnosedModel(
             cfg=cfg,
             folder=cfg.paths.runs / "diagnose" / name,
@@ -64,7 +62,7 @@ def diagnosed_model(cfg: Diagnose, console: Console, *, seed: int | None) -> Dia
             data=build_data(cfg),
         )
     run = Run.find(str(cfg.run), runs=cfg.paths.runs, seed=seed)
-    trained = on_one_device(run.config_at(cfg))
+    trained = run.config_at(cfg).on_one_device()
     model, data = build_trained_model(trained, run.folder), build_data(trained)
     wrong = next((name for name, x in model.state_dict().items() if not x.isfinite().all()), None)
     if wrong is not None:
@@ -85,7 +83,7 @@ def make_variants(cfg: RunConfig) -> tuple[Variants, int]:
 
 def is_nystrom(cfg: RunConfig) -> bool:
     """Tell whether the model's attention is Nyström attention."""
-    return mixes_by_attention(cfg) and cfg.attention[TARGET] == NYSTROM
+    return cfg.mixes_by_attention and cfg.attention[TARGET] == NYSTROM
 
 
 def dev_batches(data: StoreData, examples: int, *, batch_size: int) -> list[Batch]:

@@ -85,7 +85,6 @@ def run(cfg: RunConfig) -> Result:
 
     from lra.from_config import machine_and_loggers
     from lra.from_config.store import ensure_store
-    from lra.settings.method import method_name
     from lra.terminal.console import make_console
     from lra.tools.bench.step import measure_step
     from lra.training.machine import prepare_machine
@@ -97,7 +96,7 @@ def run(cfg: RunConfig) -> Result:
     pl.seed_everything(cfg.seed, workers=True, verbose=False)
     console.print(
         Text.assemble(
-            (f"{cfg.task.name}/{method_name(cfg)}", "bold"),
+            (f"{cfg.task.name}/{cfg.method_name}", "bold"),
             f"  protocol {cfg.protocol.name}"
             f"  batch {cfg.recipe.batch_size}  {cfg.trainer.precision}  {machine_and_loggers.device_name(cfg)}",
         )

@@ -17,7 +17,6 @@ from rich.text import Text
 
 from lra.from_config import build_method, make_from
 from lra.settings.command_options import Check
-from lra.settings.method import method_name, mixer_settings, mixes_by_attention
 from lra.settings.run_config import RunConfig
 from lra.terminal.console import make_console
 from lra.terminal.fit_table import wrapped
@@ -45,12 +44,12 @@ def run(cfg: RunConfig) -> Contract:
     Raises:
         UserError: when some have failed.
     """
-    kind = AttentionSubject if mixes_by_attention(cfg) else MixerSubject
-    options = {key: value for key, value in mixer_settings(cfg).items() if not key.startswith("_")}
+    kind = AttentionSubject if cfg.mixes_by_attention else MixerSubject
+    options = {key: value for key, value in cfg.mixer_settings.items() if not key.startswith("_")}
     subject = kind(build_method(cfg), options)
     if not isinstance(subject.instance(1), kind.base):
-        line = f"{method_name(cfg)} is no {kind.base.__name__}; see CONTRIBUTING.md, or docs/your_attention.md"
-        raise UserError(line, kind="other_kind", key=method_name(cfg), right=kind.base.__name__)
+        line = f"{cfg.method_name} is no {kind.base.__name__}; see CONTRIBUTING.md, or docs/your_attention.md"
+        raise UserError(line, kind="other_kind", key=cfg.method_name, right=kind.base.__name__)
     console, broken = make_console(), dict[str, BrokenPromiseError]()
     named = Check.view(cfg).twin
     twin = make_from({"_target_": named, "_partial_": True}) if named else None
@@ -68,8 +67,8 @@ def run(cfg: RunConfig) -> Contract:
         shown = Text("\n".join(wrapped(line, console.width) if console.is_terminal else [line]))
         shown.stylize(style, 0, len(verdict))
         console.print(shown)
-    subject_named = f"{method_name(cfg)} under protocol={cfg.protocol.name}"
+    subject_named = f"{cfg.method_name} under protocol={cfg.protocol.name}"
     if broken:
         line = f"{len(broken)} of {len(checks)} contract checks failed: {subject_named}"
-        raise UserError(line, kind="contract", key=method_name(cfg), value=broken, right=len(checks))
+        raise UserError(line, kind="contract", key=cfg.method_name, value=broken, right=len(checks))
     return Contract(subject_named, tuple(checks))

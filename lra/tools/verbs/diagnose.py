@@ -32,11 +32,9 @@ from lra.from_config.machine_and_loggers import check_loggers, wandb_run
 from lra.runs.files import DIAGNOSIS, DIAGNOSIS_PAGE
 from lra.settings.application import own_overrides
 from lra.settings.command_options import Diagnose
-from lra.settings.method import method_name
 from lra.settings.run_config import RunConfig
-from lra.settings.run_folder import store_dir
 from lra.settings.wandb_arguments import names_of_training, wandb_arguments
-from lra.settings.wandb_mode import logs_to_wandb
+from lra.settings.which_run import store_dir
 from lra.terminal.console import check_writable, make_console, work_progress
 from lra.terminal.figure_file import Drawn
 from lra.terminal.fit_table import print_figure, print_prose, print_text_table
@@ -103,7 +101,7 @@ def run(cfg: RunConfig) -> Diagnosed:
     console = make_console()
     seed = cfg.seed if overrides.only("seed") else None
     subject = diagnosed_model(cfg, console, seed=seed)
-    if logs_to_wandb(cfg):  # now, not after minutes
+    if cfg.logs_to_wandb:  # now, not after minutes
         wandb_arguments(cfg, **wandb_names(subject.cfg), config={})
         check_loggers(cfg)
     if cfg.check:
@@ -123,7 +121,7 @@ def run(cfg: RunConfig) -> Diagnosed:
     tables = {"heads": heads_table(diagnosis)}
     if diagnosis["swaps"]:
         tables["swaps"] = swaps_table(diagnosis)
-    if logs_to_wandb(cfg):
+    if cfg.logs_to_wandb:
         log_to_wandb(cfg, wandb_names(subject.cfg), diagnosis, tables, folder, console)
     return Diagnosed(diagnosis=diagnosis, tables=tables, figures=drawn, files=(page, folder / DIAGNOSIS))
 
@@ -146,7 +144,7 @@ def diagnosis_of(
     Accuracies are over at most `examples` dev examples, matrices of at most `sequences` sequences are compared.
     """
     cfg, data = subject.cfg, subject.data
-    backends = attentions(subject.model, method_name(cfg))
+    backends = attentions(subject.model, cfg.method_name)
     variants, num_landmarks = make_variants(cfg)
     (some,) = dev_batches(data, sequences, batch_size=sequences)
     layers = layer_inputs(subject.model, backends, some, sequences)
@@ -178,7 +176,7 @@ def _subject(subject: DiagnosedModel, first: LayerInputs, num_landmarks: int, *,
     return {
         "run": _run_name(subject.folder, cfg.paths.runs) if subject.is_trained else None,
         "task": cfg.task.name,
-        "attention": method_name(cfg),
+        "attention": cfg.method_name,
         "protocol": cfg.protocol.name,
         "size": cfg.size.name,
         "seed": cfg.seed,

@@ -38,12 +38,11 @@ from lra.data.prepare_again import STORES, size_of_store
 from lra.from_config.store import data_found, how_to_get_data
 from lra.settings.check import check_config
 from lra.settings.check_overrides import check_overrides
-from lra.settings.compose import default_choice, load_config
+from lra.settings.compose import default_choice, load_config, wandb_mode
 from lra.settings.override_values import values_of
 from lra.settings.read_override import read_override
 from lra.settings.run_config import RunConfig
 from lra.settings.unknown_option import nearest
-from lra.settings.wandb_mode import wandb_mode
 from lra.training.wandb_server import server_problem
 from lra.types import UserError
 

@@ -29,7 +29,6 @@ from lra.run import Run
 from lra.runs.files import BEST
 from lra.runs.schema import MIXERS, TARGET, Record, is_ours
 from lra.settings.command_options import Export
-from lra.settings.method import mixer_group, mixer_settings
 from lra.settings.run_config import RunConfig
 from lra.terminal.console import check_writable
 from lra.tools.interop.files import CONFIG_JSON, SAFETENSORS, write_tensors
@@ -125,7 +124,7 @@ def exported_config(cfg: RunConfig) -> dict[str, Any]:
         UserError: for settings that only Hydra can build from, such as a class among the settings of a class.
     """
     kept: dict[str, dict[str, Any]] = {}
-    for group, settings in ((mixer_group(cfg), mixer_settings(cfg)), ("model", cfg.plain("model"))):
+    for group, settings in ((cfg.mixer_group, cfg.mixer_settings), ("model", cfg.plain("model"))):
         kept[group] = {key: value for key, value in settings.items() if key not in NOT_FOR_BUILDING}
         special = HYDRAS_KEY.search(json.dumps({key: value for key, value in kept[group].items() if key != TARGET}))
         if special:

@@ -4,7 +4,7 @@ import pytest
 
 from lra.base.paths import conf_names
 from lra.cli import main
-from lra.settings.method import ATTENTION
+from lra.settings.run_config import ATTENTION
 from lra.settings.several_values import spell_out_all
 from lra.tables.grid.cell import make_cells
 from lra.tables.grid.run_set import ACTIONS

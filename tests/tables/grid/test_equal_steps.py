@@ -1,7 +1,6 @@
 """Beside each pretrained cell of a comparison stands one from scratch, once, with the steps of both stages."""
 
 from lra.base.overrides import Overrides
-from lra.settings.pretrain import is_pretrained
 from lra.tables.grid.equal_steps import FROM_SCRATCH, cells_of
 from lra.tables.grid.run_set import read_run_set
 
@@ -10,8 +9,7 @@ WORDS = ["task=listops", "size=tiny", "attention=full,none", "recipe.steps=4", "
 
 def described(cells):
     return [
-        (cell.choice("attention"), cell.choice("seed"), is_pretrained(cell.cfg), cell.cfg.recipe.steps)
-        for cell in cells
+        (cell.choice("attention"), cell.choice("seed"), cell.cfg.is_pretrained, cell.cfg.recipe.steps) for cell in cells
     ]
 
 

@@ -4,8 +4,8 @@ import pytest
 
 from lra.base.paths import conf_names
 from lra.settings.compose import compose_config, load_config
-from lra.settings.run_folder import run_dir
 from lra.settings.several_values import spell_out_all
+from lra.settings.which_run import run_dir
 from lra.tables.grid.cell import make_cells
 
 

@@ -8,7 +8,7 @@ from lra.base.overrides import Overrides
 from lra.cli import main
 from lra.runs.record import validated
 from lra.settings.compose import load_config
-from lra.settings.hashed_settings import config_hash, hashed_settings
+from lra.settings.which_run import config_hash, hashed_settings
 from lra.tables.accuracy_table import accuracy_table
 from lra.tables.comparison import contenders
 from lra.tables.comparison_table import comparison_table

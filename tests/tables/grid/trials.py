@@ -5,8 +5,7 @@ import json
 from lra.base.settings_hash import hash_of
 from lra.runs.files import RESULT
 from lra.runs.record import validated
-from lra.settings.hashed_settings import hashed_settings
-from lra.settings.method import identity
+from lra.settings.which_run import hashed_settings
 from lra.tables.grid.cell import Cell
 from tests.tables.records import make_record
 
@@ -19,7 +18,7 @@ def finish(cell: Cell, dev: float, *, test: float = 0.2) -> dict:
     record = make_record(accuracy=test, origin="generated")
     settings = json.loads(json.dumps(hashed_settings(cell.cfg)))
     steps = cell.cfg.recipe.steps
-    record |= {"identity": identity(cell.cfg), "settings": settings}
+    record |= {"identity": cell.cfg.identity, "settings": settings}
     record["outcome"] |= {"best_dev_accuracy": dev, "steps": steps, "best_step": steps}
     record["provenance"]["config_hash"] = hash_of(settings)
     cell.run.folder.mkdir(parents=True, exist_ok=True)

@@ -5,7 +5,7 @@ import pytest
 from lra.base.overrides import Overrides
 from lra.base.paths import conf_names
 from lra.settings.compose import load_config
-from lra.settings.method import ATTENTION, mixer_settings
+from lra.settings.run_config import ATTENTION
 from lra.tools.bench.bench_overrides import methods_to_measure
 from lra.tools.bench.peers import PEERS
 
@@ -33,4 +33,4 @@ def test_each_peer_is_measured_beside_the_method_whose_outputs_equal_its_own():
     added = {"linformer (protocol=paper)", "performer (protocol=clean)", "local (block_length=128, neighbour_blocks=1)"}
     assert methods.keys() == {"full fused", "full math", "nystrom", "performer", *added}
     for overrides in (peer.ours for peer in PEERS if peer.ours):
-        assert mixer_settings(load_config("train", overrides)) in methods.values()
+        assert load_config("train", overrides).mixer_settings in methods.values()
