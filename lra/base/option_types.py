@@ -9,6 +9,7 @@ import math
 import types
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import astuple
+from difflib import get_close_matches
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from annotated_types import Ge, Gt, Le, Lt
@@ -18,6 +19,8 @@ from lra.base.overrides import Override
 from lra.base.printed_commands import override, shell_word
 from lra.types import UserError
 
+ALIKE = 0.75  # how alike a wrong word and a right one are if one was meant, in [0, 1]
+FEW = 6  # choices that are listed even if one of them is like the word
 MOST_WHOLE = 2**31 - 1
 Count = Annotated[int, Ge(1), Le(MOST_WHOLE)]
 CountOrZero = Annotated[int, Ge(0), Le(MOST_WHOLE)]
@@ -63,7 +66,8 @@ class WrongValueError(UserError):
         line = f"{typed} is not "
         choices = list(dict.fromkeys(map(as_typed, choices_of(kind))))
         if choices:
-            line += f"known; choose one of {', '.join(choices)}"
+            near = get_close_matches(as_typed(value), choices if len(choices) > FEW else (), n=1, cutoff=ALIKE)
+            line += f"known; did you mean {near[0]}?" if near else f"known; choose one of {', '.join(choices)}"
         else:
             name = Override(typed).signed_key
             right = override(name, default) if isinstance(default, str) else f"{name}={as_typed(default)}"

@@ -9,7 +9,7 @@ from omegaconf import DictConfig, OmegaConf
 
 from lra.base.option_types import WrongValueError, allows
 from lra.base.overrides import Override, Overrides
-from lra.base.paths import NO_OPTION_KEYS, conf_choices
+from lra.base.paths import NAMED_GROUPS, NO_OPTION_KEYS, conf_choices
 from lra.base.printed_commands import override, shell_word, typed_command
 from lra.runs.schema import TARGET
 from lra.settings.added_keys import USER_GROUPS
@@ -165,10 +165,16 @@ def _check_choices(groups: list[Parsed], names: Mapping[str, list[str]]) -> None
                 if isinstance(name, dict):
                     raise group_of_options(each.key_or_group, name)
                 if str(name) not in known:
-                    hint = IMPOSSIBLE.get(f"{each.key_or_group}={name}")
+                    hint = IMPOSSIBLE.get(f"{each.key_or_group}={name}") or _of_another_group(str(name), names)
                     hint = hint or not_installed(each.key_or_group, str(name)) or nearest(str(name), known)
                     line = f"{with_value(each, name)} is not known; {hint}"
                     raise UserError(line, kind="unknown_choice", key=each.key_or_group, value=name, right=known)
+
+
+def _of_another_group(name: str, names: Mapping[str, list[str]]) -> str | None:
+    """A hint at the methods' or the data's group that has a choice of this name."""
+    group = next((group for group in (*NAMED_GROUPS, "mixer") if name in names[group]), None)
+    return None if group is None else f"did you mean {group}={name}?"
 
 
 def _varied(typed: list[Parsed]) -> list[Parsed]:

@@ -21,6 +21,7 @@ from lra.settings.compose import CONF
 from lra.settings.option_groups import CLOSED, GROUPS, IMAGES, OF_IMAGES, PARAMETER_GROUP, PARAMETER_GROUPS
 
 OWN = own_options()
+DIMS = "dims"  # the encoder's dimensions, which it hands to each attention and mixer
 
 
 class Options(NamedTuple):
@@ -49,6 +50,8 @@ def group_options(cfg: DictConfig, group: str, *, classes: bool = True, verb: st
     """
     target = class_of(cfg, group) if classes else None
     kinds, owner, _ = declared_by_class(target) if target else Options({})
+    if group in ("attention", "mixer"):
+        kinds = {name: kind for name, kind in kinds.items() if name != DIMS}
     declared = declared_in_group(group)
     task = OmegaConf.select(cfg, "task.name") if group in ("task", "task.data") else None
     if task in OF_IMAGES:

@@ -16,6 +16,7 @@ from lra.settings.declared import names_in
 from lra.settings.override_values import parse
 from lra.types import UserError
 
+ACTIONS = ("plan", "run", "show")  # of verbs over many runs
 SWEEP = re.compile(r"(tag|interval|choice|range)\(")
 FIRST_OPTION = {  # what a text without a key is probably meant for
     **dict.fromkeys(("evaluate", "diagnose", "export"), "run"),
@@ -30,6 +31,9 @@ def read_override(text: str, verb: str = "train") -> Parsed:
     Raises:
         UserError: for what is none, with what to type; `verb` is named in the example.
     """
+    if text in ACTIONS:
+        right = typed_command(verb, flags=[text])
+        raise UserError(f"{text!r} stands before the overrides; type: {right}", kind="unknown_option", right=right)
     if "=" not in text and not text.startswith("~"):
         choices, taken = conf_choices(), names_in(verb)
         groups = (group for group in NAMED_GROUPS if group in taken and text in choices[group])

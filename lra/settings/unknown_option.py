@@ -89,7 +89,7 @@ def unknown_option(
         masked = f"pretrain=masked {with_typed_value(key, value)}"
         line = f"{key} has no effect without a pretraining; {advice or f'type for example {masked}'}"
         return UserError(line, kind="unknown_option", key=key, right=masked)
-    advice = advice or ALL_OPTIONS.get(verb or "train", f"lra {verb} --cfg job prints all")
+    advice = advice or ALL_OPTIONS.get(verb or "train", f"lra {verb or 'train'} --cfg job prints all")
     node: Any = OmegaConf.select(cfg, group) if group else cfg
     there = _options_in(node, name, options)
     has_group = not group or isinstance(node, DictConfig)

@@ -4,6 +4,7 @@ import errno
 import importlib.util
 import os
 import re
+import sys
 import traceback
 
 import yaml
@@ -44,6 +45,11 @@ def _target_line(target: str, error: BaseException | None) -> str:
             f"_target_: {target}: Python finds no module {module}; install its package (in its folder:"
             " pip install -e .) or name the folder that holds it: export PYTHONPATH=/path/to/folder"
         )
+    holder, _, name = target.rpartition(".")
+    found = sys.modules.get(holder)
+    if found is not None and not hasattr(found, name):
+        own = [each for each, value in vars(found).items() if getattr(value, "__module__", None) == holder]
+        return f"_target_: {target}: {holder} has no {name}; name what it has: {', '.join(own) or 'nothing'}"
     cause = (error and error.__cause__) or error  # what the user's module, or the look for a name in it, raised
     return f"_target_: {target}: importing it fails with {type(cause).__name__}: {' '.join(str(cause).split())}"
 

@@ -50,7 +50,7 @@ def test_an_attention_anywhere_with_a_knob_called_as_one_of_ours(package, result
     "code, target, line",
     [
         (CODE, "no_such_module.attention.Halved", "Halved: Python finds no module no_such_module"),
-        (CODE, "OWN.Doubled", ".Doubled'"),
+        (CODE, "OWN.Doubled", "has no Doubled; name what it has: Halved\n"),
         (CODE, "OWN.Halved.twice", "has no attribute 'twice'"),
         ("import no_such_dependency\n", "OWN.Halved", "No module named 'no_such_dependency'"),
         ("1 / 0\n", "OWN.Halved", "ZeroDivisionError: division by zero"),
