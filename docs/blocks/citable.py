@@ -38,7 +38,7 @@ def commits_of(members: list[Record]) -> str:
     """Name the commits of some runs that are in the history, and count the others."""
     commits = {record.provenance["git_commit"] for record in members}
     kept, lost = ", ".join(sorted(str(commit)[:8] for commit in commits - {*LOST})), commits & {*LOST}
-    return joined(part for part in (kept, f"{len(lost)} lost" if lost else "") if part)
+    return joined(part for part in (kept, f"{len(lost)} squashed" if lost else "") if part)
 
 
 def _files() -> list[str]:

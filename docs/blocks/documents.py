@@ -36,6 +36,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "jobs": front.jobs,
     "standing": front.standing,
     "methods": front.methods,
+    "own-attention": front.own_attention,
     "method-costs": front.method_costs,
     "method-options": front.method_options,
     "machines-differ": front.machines_differ,

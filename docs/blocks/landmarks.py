@@ -32,7 +32,7 @@ def pathfinder() -> str:
     tau, p_value = kendall([point.cell.central_value for point in points], errors)
     said = prose(
         f"Kendall's rank correlation of accuracy and *attention* over the {len(points)} numbers of landmarks:"
-        f" τ {number(tau, sign=True)}, {verdict(p_value, '.2f')}"
+        f" τ = {number(tau, sign=True)}, {verdict(p_value, '.2f')}"
     )
     return f"{table_printed(PATHFINDER)()}\n\n{said}"
 
@@ -54,9 +54,9 @@ def listops() -> str:
         samples = {str(each): [run[0] for (count, _), run in mine.items() if count == each] for each in counts}
         differing = f"{len(significant_pairs(samples))} of {math.comb(len(samples), 2)}"
         tau, p_value = kendall([count for count, _ in mine], [step for _, step in mine.values()])
-        steps = f"τ {number(tau, sign=True)}, {verdict(p_value)}"
+        steps = f"τ = {number(tau, sign=True)}, {verdict(p_value)}"
         rows.append((name, ends((run[0] for run in mine.values()), ".1f"), differing, steps))
-    differing_pairs = "pairs of numbers with significantly different accuracy"
+    differing_pairs = "pairs of numbers of landmarks with significantly different accuracy"
     columns = ("runs", "test accuracy (%)", differing_pairs, "convergence step and landmarks")
     pairs = [(run, runs[0, count, seed]) for (taps, count, seed), run in runs.items() if taps]
     later = [without[1] - skip[1] for skip, without in pairs]

@@ -32,10 +32,10 @@ def in_short() -> str:
     for scratch, pretrained in _pairs():
         method, seeds = f"`{_method(scratch)}`", (pretrained.converged, scratch.converged)
         if scratch.partly_converged or pretrained.partly_converged:
-            said.append(f"of {scratch.count} seeds of {method} {seeds[0]} converge with it, {seeds[1]} without")
+            said.append(f"{method} converges with {seeds[0]} of {scratch.count} seeds, without it with {seeds[1]}")
         else:
-            said.append(f"{method} {_difference(scratch, pretrained)} points")
-    where = "[self-pretraining](docs/results_pretraining.md), on the short Pathfinder in as many steps in all"
+            said.append(f"{method} gains {_difference(scratch, pretrained)} points")
+    where = "[self-pretraining](docs/results_pretraining.md), on the short Pathfinder and with as many steps in all"
     return f"{where}: {'; '.join(said)}."
 
 

@@ -35,11 +35,8 @@ class WindowAttention(AttentionBackend):
         """Attend; see the base class."""
         place = torch.arange(q_BHLE.shape[2], device=q_BHLE.device)
         seen = (place[:, None] - place).abs() <= self.radius
-        if valid_BL is not None:
-            real_B1L1 = valid_BL[:, None, :, None]
-            k_BHLE, v_BHLE = k_BHLE * real_B1L1, v_BHLE * real_B1L1
-            itself = torch.eye(len(place), dtype=torch.bool, device=q_BHLE.device)  # else a row without keys gives NaN
-            seen = seen & valid_BL[:, None, None, :] | itself
+        if valid_BL is not None:  # True: a token; padding sees itself, else NaN
+            seen = seen & valid_BL[:, None, None] | (place[:, None] == place)
         return scaled_dot_product_attention(q_BHLE, k_BHLE, v_BHLE, attn_mask=seen)
 
 
