@@ -13,7 +13,7 @@ UNIT = r" (?:GFLOP/s|GFLOP|GB|MiB|MB|KB|ms|s|h|M|points|steps|landmarks?)\b"
 SINGLE = rf"{VALUE}(?:{SPREAD})?(?:{INTERVAL})?(?:{COUNT})?(?:{UNIT})?"
 PAIR = r" / | \+ | × | → | to |–"
 NUMBER = re.compile(rf"(?<![\w.])(?:[pτ] (?:= )?|±|– / )?{SINGLE}(?:(?:{PAIR}){SINGLE}){{0,2}}")
-BREAKS_IN = re.compile(r"[ –]")  # where a browser may begin a new line
+BREAKS_IN = re.compile(r"[ –-]")  # where a browser may begin a new line
 LONG = 40  # letters of a cell that is a sentence
 
 

@@ -186,7 +186,7 @@ class Run:
 
     @property
     def state(self) -> str:
-        """What has become of the run, in words: finished, running, failed, begun, or not begun."""
+        """What has become of the run, in words, such as `finished` or `not begun`."""
         return self.record_and_state()[1]
 
     def record_and_state(self) -> tuple[Record | None, str]:
@@ -218,7 +218,7 @@ class Run:
 
     @cached_property
     def curves(self) -> pd.DataFrame:
-        """The rows of `metrics.csv`: `step`, and what was logged at that step (`train/loss`, `dev/accuracy`, …)."""
+        """The rows of `metrics.csv`, each with its `step` and what was logged there (`train/loss`, `dev/accuracy`, …)."""
         import pandas as pd
 
         from lra.training.curves import COLUMNS, read_curves

@@ -35,8 +35,11 @@ class EncoderForm:
         inner_dropout: whether the feed-forward networks also drop after their activation.
         first_position: row of the position table that the first token of a sequence gets; those before are not used.
         token_types: rows of a table whose row for a token's type is added to its embedding; 0: no table.
-        norm_kind, embedding_dropout, inputs, positions, token_std: as the `norm` and the others of
-            `lra.model.classifier.SequenceClassifier`.
+        norm_kind: the `norm` of `lra.model.classifier.SequenceClassifier`, which has the next four by these names.
+        embedding_dropout: rate after the embedding, in [0, 1).
+        inputs: whether the inputs are tokens or values.
+        positions: how positions are told apart.
+        token_std: standard deviation of the initial token embedding.
     """
 
     norm: Literal["pre", "post"]

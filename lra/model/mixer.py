@@ -46,7 +46,10 @@ class SequenceMixer(nn.Module):
     - Outputs and gradients equal those of its slow reference implementation in `tests/reference`.
 
     Attributes:
-        batch_wide, reads_padding, reads_padded_length, effective_with: see `lra.attention.base.AttentionBackend`.
+        batch_wide: see `lra.attention.base.AttentionBackend`, as of the next three.
+        reads_padding: whether the content of padding matters.
+        reads_padded_length: whether the number of padded positions matters.
+        effective_with: options that other options may turn off.
         ignores: options of the encoder that have no effect on the mixer; typed with it, they are refused.
     """
 

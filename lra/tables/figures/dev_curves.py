@@ -24,7 +24,7 @@ LETTERS_OF_INCH = 14  # of a panel's name
 PANEL, PANEL_OF_ONE_ROW, LONE_PANEL, AROUND = 0.95, 1.15, 2.0, 0.6  # heights in inches
 MOST_LINES = 4  # of a legend in the place of a panel
 DASHES: tuple[Any, ...] = (  # of each seed, so that it is found in grey too: lengths of lines and gaps, in line widths
-    "-", "--", "-.", ":", DASH_DOT_DOT, (0, (9, 2)),
+    "-", "--", "-.", (0, (9, 2, 2, 2)), DASH_DOT_DOT, (0, (9, 2)),
 )  # fmt: skip
 
 

@@ -140,7 +140,7 @@ def _with_group(title: str, group: ProtocolAndSize) -> str:
 def _place(record: Record, references: Mapping[str, Sequence[Record]]) -> str:
     """Word a run's place among the published runs with its settings; empty where there is none."""
     place = place_of(record, references.get(record.config_hash, ()))
-    return f"seed {record.seed} {place}" if place else ""
+    return f"seed {record.seed}: {place}" if place else ""
 
 
 def _column_texts(method: str, record: Record) -> list[str]:

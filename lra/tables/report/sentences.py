@@ -126,6 +126,11 @@ class _Verdict(NamedTuple):
     over_seeds: bool
 
     @property
+    def is_tested(self) -> bool:
+        """Whether there is a test: over seeds none, if only some of them converged."""
+        return not self.over_seeds or self.row.significant is not None
+
+    @property
     def difference(self) -> float:
         """The difference from the baseline in points; 0 where none may be read."""
         return 0.0 if self.interval is None else self.interval.difference
@@ -176,14 +181,19 @@ def _cannot_be_told(results: TaskResults, *, from_it: bool = False) -> list[str]
     alike = [each for each in _verdicts(results) if not each.differs]
     if not alike:
         return []
+    tested = [each for each in alike if each.is_tested]
     exact = [each for each in alike if each.row.name == EXACT]
-    chosen = exact[0] if exact else max(alike, key=lambda each: each.row.cell.central_value)
+    chosen = exact[0] if exact else max(tested or alike, key=lambda each: each.row.cell.central_value)
     row = chosen.row
     whose = "it" if from_it else f"{_name(baseline, results)} on {display_name(results.task, of=TASK)}"
     text = f"{_name(row, results)} cannot be told from {whose} {_with_seeds(chosen, results)}"
-    others = len(alike) - 1
+    others = sum(each is not chosen for each in tested)
     if others:
         text += f"; nor can {'one other row' if others == 1 else f'{others} other rows'}"
+    untested = sum(each is not chosen and not each.is_tested for each in alike)
+    if untested:
+        rows = "one row of which" if untested == 1 else f"{untested} rows of which"
+        text += f"; {rows} only some seeds converged {'has' if untested == 1 else 'have'} no test"
     return [text]
 
 
@@ -193,7 +203,7 @@ def _with_seeds(verdict: _Verdict, results: TaskResults) -> str:
     if not verdict.over_seeds:
         return f"on the test set with {_seeds(row.pairs)}"
     counts = " and ".join(dict.fromkeys(str(each.cell.count) for each in (row, baseline)))
-    if row.significant is None:
+    if not verdict.is_tested:
         return f"with {counts} seeds, because only some of them converged"
     seeds = seeds_of_rows({each.name: each.cell for each in results.compared})
     return f"with {counts} seeds, {seeds_in_words(enough_seeds(seeds, row.name, baseline.name))} would"

@@ -108,7 +108,7 @@ def plot_tuning(searches: Sequence[Search], path: Path, *, title: str, columns: 
     caption = figure_names.caption_of(
         title,
         "Expected maximum of n trials (Dodge et al. 2019).",
-        f"Shaded: down to its {100 * CONFIDENCE:.0f} % lower bound, of each n alone.",
+        f"Shaded: down to its {100 * CONFIDENCE:.0f} % lower bound, which holds for each n by itself.",
         f"{failed} failed trials have 0 %." if failed else "",
         figure_names.grey_sentence([method for method in methods if method not in named]),
     )

@@ -57,7 +57,7 @@ def plot_errors(diagnosis: Diagnosis, path: Path, *, key: ErrorKey) -> Drawn:
             axis.axhline(head["uniform_error"], color=QUIET, lw=1, label="uniform attention")
         if diagnosis["subject"]["is_nystrom"]:
             own = diagnosis["subject"]["num_landmarks"], head[key]
-            axis.plot(*own, "*", ms=7, mec="white", mew=0.4, color=PALETTE[1], label="the model's own", zorder=4)
+            axis.plot(*own, "*", ms=7, mec="white", mew=0.4, color="black", label="the model's own", zorder=4)
         axis.set_title(name, pad=6)
         axis.set_xlabel("landmarks m" if axis.get_subplotspec().is_last_row() else "")
     plots.count_axis(axes[0, 0], heads[0][1]["curves"][0]["num_landmarks"], most=5)

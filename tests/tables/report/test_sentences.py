@@ -72,6 +72,19 @@ def test_where_only_some_seeds_converged_no_difference_is_claimed():
     assert not re.search("better|worse|would", text)
 
 
+def test_rows_without_a_test_are_not_among_those_that_seeds_cannot_tell():
+    """Only some seeds of linformer and performer converged."""
+    partly = (0.18, 0.37, 0.37)
+    near = [*seeds("nystrom", NEAR), *seeds("full", NEAR), *seeds("reformer", NEAR)]
+    records = [*near, *seeds("linformer", partly), *seeds("performer", partly)]
+    (text,) = sentences_of_task(results_of(records)[0])
+    assert "nor can one other row" in text
+    assert "2 rows" in text
+    (text,) = sentences_of_task(results_of(near)[0])
+    assert "nor can one other row" in text
+    assert "no test" not in text
+
+
 @pytest.mark.parametrize("far", [0.0, 0.002, 0.01, 0.1])
 def test_better_is_said_of_significant_rows_alone(far):
     records = [*seeds("nystrom", NEAR), *seeds("full", [accuracy + far for accuracy in NEAR])]
