@@ -218,7 +218,7 @@ class Run:
 
     @cached_property
     def curves(self) -> pd.DataFrame:
-        """The rows of `metrics.csv`, each with its `step` and what was logged there (`train/loss`, `dev/accuracy`, …)."""
+        """The rows of `metrics.csv`, each with its `step` and what was logged (`train/loss`, `dev/accuracy`, …)."""
         import pandas as pd
 
         from lra.training.curves import COLUMNS, read_curves

@@ -122,6 +122,7 @@ class BenchStep(RunConfig):
     steps: Count = part()
     dev_batches: Count = part()
     trace: MayLack[str] = part()
+    out: MayLack[str] = part()
 
 
 class BenchAttention(Shown):

@@ -25,7 +25,7 @@ def places(tmp_path, monkeypatch):
 
 @pytest.mark.slow
 def test_a_step_is_taken_apart(places, result_of):
-    cost = result_of("bench", "step", *SMALL, "steps=2", "trace=step.json")
+    cost = result_of("bench", "step", *SMALL, "steps=2", "trace=step.json", "out=steps.jsonl")
     assert min(cost.bare) > 0
     assert cost.harness > cost.bare.total / 10
     assert all(whole > 0 and alone > 0 for whole, alone in cost.dev)
@@ -33,7 +33,10 @@ def test_a_step_is_taken_apart(places, result_of):
     assert cost.losses is None, "this is a CPU in float32"
     events = json.loads((places / "step.json").read_text())["traceEvents"]
     assert any(event["name"] == "aten::bmm" for event in events)
-    assert {path.name for path in places.iterdir()} == {"data", "step.json"}, "no run is left"
+    record = json.loads((places / "steps.jsonl").read_text())
+    assert record["seconds"]["bare"] == cost.bare.total
+    assert record["work"]["work"]["flops"] == cost.work.work.flops
+    assert {path.name for path in places.iterdir()} == {"data", "step.json", "steps.jsonl"}, "no run is left"
 
 
 @pytest.mark.slow

@@ -71,7 +71,7 @@ def accuracy(theirs: np.ndarray, mine: np.ndarray) -> float:
 
 
 @pytest.mark.slow
-@pytest.mark.some_in_ci(2)
+@pytest.mark.some_in_ci(1)
 @pytest.mark.parametrize(
     "plant, known",
     [(ours, False), (fitted, True), (any_orientation, True)],

@@ -3,16 +3,19 @@
 import itertools
 import statistics
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 import pytorch_lightning as pl
 import torch
 from rich.console import Console
 
 from lra.from_config import build_datamodule, build_module, machine_and_loggers
+from lra.runs.versions import git_commit, versions
 from lra.settings.command_options import BenchStep
 from lra.settings.run_config import RunConfig
+from lra.settings.which_run import config_hash
 from lra.terminal.console import work_progress
 from lra.terminal.fit_table import print_text_table
 from lra.terminal.text_table import TextTable
@@ -110,6 +113,31 @@ class StepCost:
     losses: LossComparison | None
     profile: StepProfile | None
     with_table: bool
+
+    def as_record(self, cfg: RunConfig) -> dict[str, Any]:
+        """All numbers, with the settings, the device, the commit and the versions; times are medians in seconds."""
+        dev, dev_forward = (statistics.median(seconds) for seconds in zip(*self.dev, strict=True))
+        return {
+            "what": "bench step",
+            **cfg.identity,
+            "config_hash": config_hash(cfg),
+            "batch_size": cfg.recipe.batch_size,
+            "precision": cfg.trainer.precision,
+            "compile": cfg.compile,
+            "seconds": {
+                **self.bare._asdict(),
+                "bare": self.bare.total,
+                "cuda_graph": self.recorded,
+                "harness": self.harness,
+                "dev_pass": dev,
+                "dev_forward": dev_forward,
+            },
+            "work": None if self.work is None else asdict(self.work),
+            "losses": None if self.losses is None else asdict(self.losses),
+            "device": machine_and_loggers.device_name(cfg),
+            "git_commit": git_commit(),
+            "versions": versions(),
+        }
 
     def show(self, console: Console) -> None:
         """Print the table of times, then the rest."""

@@ -6,6 +6,7 @@ lra bench step mixer=s4d                           a mixer in place of an attent
 lra bench step task=text debug=profile             the table of operators, and a Chrome trace
 lra bench step task=text trace=step.json           the trace alone, for ui.perfetto.dev
 lra bench step task=text trainer=gpu               on a GPU, first of all on a new one
+lra bench step task=text out=steps.jsonl           all numbers too, as a line of JSON at the end of a file
 
 The word `step` asks for the times of
 - a bare step, with the fractions of its forward pass, backward pass and optimizer;
@@ -43,6 +44,7 @@ format (terminal, markdown, csv), out, figure, figure_columns; attention=, mixer
 a training.
 """
 
+import json
 from collections.abc import Sequence
 
 from lra.base.overrides import Overrides
@@ -85,11 +87,12 @@ def run(cfg: RunConfig) -> Result:
 
     from lra.from_config import machine_and_loggers
     from lra.from_config.store import ensure_store
-    from lra.terminal.console import make_console
+    from lra.terminal.console import check_out, make_console, out_path
     from lra.tools.bench.step import measure_step
     from lra.training.machine import prepare_machine
 
-    console = make_console()
+    console, asked = make_console(), BenchStep.view(cfg)
+    check_out(asked.out, "steps.jsonl")
     machine = machine_and_loggers.build_machine(cfg)  # before data is prepared, because it refuses what is not there
     ensure_store(cfg, console)
     prepare_machine(machine)
@@ -101,4 +104,8 @@ def run(cfg: RunConfig) -> Result:
             f"  batch {cfg.recipe.batch_size}  {cfg.trainer.precision}  {machine_and_loggers.device_name(cfg)}",
         )
     )
-    return measure_step(BenchStep.view(cfg), console)
+    cost = measure_step(asked, console)
+    if asked.out is not None:
+        with out_path(asked.out).open("a", encoding="utf-8") as file:
+            file.write(json.dumps(cost.as_record(asked)) + "\n")
+    return cost
