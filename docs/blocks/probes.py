@@ -140,7 +140,8 @@ def landmarks() -> str:
     for taps, name in ((35, "with the convolution of the values"), (0, "without it")):
         made = {str(count): TableCell(members) for count, members in sorted(found[taps].items())}
         seeds = seeds_of_rows(made)
-        pairs = f"{len(significant_pairs(seeds))} of {math.comb(len(seeds), 2)} pairs of numbers of landmarks differ significantly"
+        differing, every = len(significant_pairs(seeds)), math.comb(len(seeds), 2)
+        pairs = f"{differing} of {every} pairs of numbers of landmarks differ significantly"
         reached = ends(cell.central_value for cell in made.values())
         parts.append(f"{name} accuracies are {reached} %, and {pairs}")
     return f"{table_printed(SWEEP)()}\n\n{prose(f'{parts[0][:1].upper()}{parts[0][1:]}; {parts[1]}.')}"
