@@ -7,7 +7,7 @@
 import functools
 import math
 import types
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import astuple
 from difflib import get_close_matches
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
@@ -19,8 +19,9 @@ from lra.base.overrides import Override
 from lra.base.printed_commands import override, shell_word
 from lra.types import UserError
 
-ALIKE = 0.75  # how alike a wrong word and a right one are if one was meant, in [0, 1]
-FEW = 6  # choices that are listed even if one of them is like the word
+ALIKE = 0.6  # least share of equal letters, in [0, 1], of a wrong word and the one that was meant, among a group's
+FEW = 6  # choices among which a user sees at once which one was meant
+MOST_LISTED = 24  # names that an error lists: every attention, but not every setting
 MOST_WHOLE = 2**31 - 1
 Count = Annotated[int, Ge(1), Le(MOST_WHOLE)]
 CountOrZero = Annotated[int, Ge(0), Le(MOST_WHOLE)]
@@ -65,9 +66,9 @@ class WrongValueError(UserError):
         typed = typed or f"{key}={as_typed(value)}"
         line = f"{typed} is not "
         choices = list(dict.fromkeys(map(as_typed, choices_of(kind))))
+        listed = f"choose one of {', '.join(choices)}"
         if choices:
-            near = get_close_matches(as_typed(value), choices if len(choices) > FEW else (), n=1, cutoff=ALIKE)
-            line += f"known; did you mean {near[0]}?" if near else f"known; choose one of {', '.join(choices)}"
+            line += f"known; {nearest(as_typed(value), choices) if len(choices) > FEW else listed}"
         else:
             name = Override(typed).signed_key
             right = override(name, default) if isinstance(default, str) else f"{name}={as_typed(default)}"
@@ -85,6 +86,14 @@ def check_choice(key: str, value: object, choices: Iterable[str]) -> None:
     """
     if value not in (allowed := tuple(choices)):
         raise WrongValueError(key, value, Literal[allowed])
+
+
+def nearest(name: str, known: Sequence[str]) -> str:
+    """What a wrong name was meant to be, or may be."""
+    near = get_close_matches(name, known, n=1, cutoff=ALIKE)
+    if near:
+        return f"did you mean {near[0]}?"
+    return f"choose one of {', '.join(known)}" if len(known) <= MOST_LISTED else "no name is like it"
 
 
 def as_typed(value: object) -> str:

@@ -7,7 +7,7 @@ from hydra.core.override_parser.types import Override as Parsed
 from hydra.core.override_parser.types import OverrideType
 from omegaconf import DictConfig, OmegaConf
 
-from lra.base.option_types import WrongValueError, allows
+from lra.base.option_types import WrongValueError, allows, nearest
 from lra.base.overrides import Override, Overrides
 from lra.base.paths import NAMED_GROUPS, NO_OPTION_KEYS, conf_choices
 from lra.base.printed_commands import override, shell_word, typed_command
@@ -21,7 +21,7 @@ from lra.settings.other_words import called_so, last_part
 from lra.settings.override_values import as_text, one_by_one, parse, values_of, with_value
 from lra.settings.read_override import group_of_options, read_override
 from lra.settings.run_config import ATTENTION
-from lra.settings.unknown_option import Typed, fits, nearest, not_installed, unknown_option
+from lra.settings.unknown_option import Typed, fits, not_installed, unknown_option
 from lra.settings.unused_options import refuse_unused
 from lra.types import UserError
 

@@ -6,7 +6,6 @@ from difflib import get_close_matches
 
 from lra.base.printed_commands import shell_word
 
-ALIKE = 0.6  # least share of equal letters among the options of one group
 ALIKE_ANYWHERE = 0.7  # among all options, of which some is like almost any word
 ALIKE_ELSEWHERE = 0.85  # among other programs' words, of which there are still more
 

@@ -11,7 +11,7 @@ import yaml
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from lra.base.option_types import allows
+from lra.base.option_types import ALIKE, MOST_LISTED, allows
 from lra.base.overrides import Override
 from lra.base.paths import NO_OPTION_KEYS, conf_dirs, conf_groups, conf_names
 from lra.base.printed_commands import PLAIN_TEXT, shell_command
@@ -20,7 +20,6 @@ from lra.settings.compose import compose_config
 from lra.settings.declared import Options, declared_in_group, group_options, keys_of, trainers_own
 from lra.settings.option_groups import GROUPS
 from lra.settings.other_words import (
-    ALIKE,
     meant_by_letters,
     meant_by_other_words,
     phrase_for,
@@ -31,7 +30,6 @@ from lra.settings.run_config import Config, RunConfig
 from lra.training.wandb_limits import SET_BY_LRA
 from lra.types import UserError
 
-MOST_LISTED = 24  # names that an error lists: every attention, but not every setting
 # Keys that nobody types: of the files behind `size=`, of a task's own facts, and of a run's folder.
 INTERNAL = re.compile(r"^(task\.(sizes|spec|codec|open_source)(\..*)?|paths\.run|tuned)$|(^|\.)(_\w+_|name)$")
 # What prints all options, for verbs other than those with one word and one configuration.
@@ -251,11 +249,3 @@ def not_installed(group: str, name: str) -> str | None:
             path = f"./{name}" if folder.name else "."
             return f"{path} is not installed; type: {shell_command('pip', 'install', '-e', path)}"
     return None
-
-
-def nearest(name: str, known: list[str]) -> str:
-    """What a wrong name was meant to be, or may be."""
-    near = get_close_matches(name, known, n=1, cutoff=ALIKE)
-    if near:
-        return f"did you mean {near[0]}?"
-    return f"choose one of {', '.join(known)}" if len(known) <= MOST_LISTED else "no name is like it"

@@ -21,6 +21,7 @@ from typing import Literal, NamedTuple
 from rich.console import Console
 from rich.text import Text
 
+from lra.base.option_types import nearest
 from lra.base.overrides import Overrides
 from lra.base.paths import conf_dirs, conf_names, source_dirs
 from lra.base.printed_commands import (
@@ -42,7 +43,6 @@ from lra.settings.compose import default_choice, load_config, wandb_mode
 from lra.settings.override_values import values_of
 from lra.settings.read_override import read_override
 from lra.settings.run_config import RunConfig
-from lra.settings.unknown_option import nearest
 from lra.training.wandb_server import server_problem
 from lra.types import UserError
 
