@@ -97,6 +97,7 @@ def test_a_report_of_runs_whose_package_is_gone_has_no_examples_of_its_task(trai
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive
 def test_it_works_when_it_is_installed(outside, tmp_path):
     environment = tmp_path / "venv"
     subprocess.run([sys.executable, "-m", "venv", str(environment)], check=True)

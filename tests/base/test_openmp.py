@@ -50,6 +50,7 @@ print(child.output)
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive
 def test_workers_have_such_threads(tmp_path):
     cells = (
         "table",

@@ -51,6 +51,7 @@ def test_a_batch_that_does_not_fit_is_the_same_cell_in_parts(home, tmp_path, mon
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive
 def test_a_resumed_run_keeps_its_parts(little_memory, tmp_path, monkeypatch, refused, result_of):
     _, through, _, _ = train(tmp_path / "through", monkeypatch, AUTO)
     monkeypatch.setenv("LRA_RUNS_DIR", str(tmp_path / "resumed"))

@@ -79,6 +79,7 @@ def test_what_is_compared_has_no_dropout_and_is_the_same_model_otherwise():
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive
 def test_prepared_data_needs_no_package_that_only_making_data_or_wandb_needs(home):
     """A GPU's machine may have torch and lightning alone."""
     small = ["size=tiny", "model.num_layers=1", "recipe.steps=2"]

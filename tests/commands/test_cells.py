@@ -31,6 +31,7 @@ def check(runs, cells):
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive
 def test_every_task_and_every_attention_trains_and_is_tested(runs):
     cells = each_once(names("task"), names("attention"))
     for task, attention in cells:

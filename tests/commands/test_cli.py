@@ -105,6 +105,7 @@ def test_max_steps_stops_early_without_a_result_and_the_run_goes_on_later(home, 
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive
 def test_training_and_evaluating_need_neither_tfds_nor_wandb_and_another_process_evaluates_the_same(home, result_of):
     code = (
         "import sys\n"

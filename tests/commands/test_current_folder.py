@@ -120,6 +120,7 @@ def test_nor_do_the_processes_that_a_command_starts(folder, words, finished):
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive
 def test_nor_do_the_processes_that_draw_images(folder):
     words = ("prepare", "task=pathfinder", "size=tiny", "++task.sizes.tiny.images=1200")
     done = run(folder, LRA, *words, LRA_DATA_DIR=str(folder.parent / "data"))  # the tests' own store has fewer images

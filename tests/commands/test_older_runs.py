@@ -173,6 +173,7 @@ def test_whatever_is_missing_is_foreseen(name, stored, tmp_path):
 @pytest.mark.slow
 @pytest.mark.some_in_ci(1)  # a configuration takes minutes: thousands of wrong ones are made of it
 @pytest.mark.parametrize("name", CHOSEN)
+@pytest.mark.exhaustive
 def test_whatever_is_of_another_kind_is_foreseen(name, stored, tmp_path):
     for key in keys_of(stored[name]):
         for value in WRONG:

@@ -20,6 +20,7 @@ def first(home, result_of):
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive
 def test_a_run_takes_the_pretraining_of_another_and_trains_as_if_it_were_its_own(first, home, result_of):
     own = result_of(*TRAIN, *MASKED[1:])
     taken = result_of(*TRAIN, f"pretrain.from={first.record.config_hash}")
@@ -40,6 +41,7 @@ def test_a_run_takes_the_pretraining_of_another_and_trains_as_if_it_were_its_own
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive
 def test_another_seed_takes_the_only_one_and_not_one_of_several(first, result_of, refused):
     source = f"pretrain.from={first.record.config_hash}"
     taken = result_of(*TRAIN, source, "seed=7")

@@ -66,6 +66,7 @@ def pretraining_curve(runs, group):
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive
 def test_parts_and_processes_count_by_their_numbers_of_masked_positions(data_dir, tmp_path):
     """So a step is that of the whole batch, whose loss is the mean over all of its masked positions."""
     more = (*MASKED, "attention=none", "model.dropout=0", "trainer.precision=64-true", "callbacks.log_every_steps=1")

@@ -45,6 +45,7 @@ def test_retrieval_shows_both_documents(show):
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive
 def test_pixels_come_as_a_contact_sheet_too(show, tmp_path):
     shown = show("task=pathfinder", "examples=1")
     assert shown.masked > 0.5, "black pixels, as in the paper's protocol"
@@ -69,6 +70,7 @@ def test_the_accuracy_by_the_first_token_alone():
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive
 def test_a_third_of_short_listops_can_be_guessed_from_the_first_operator(show):
     """The documents explain the accuracy of trained models with these two numbers."""
     shown = show("task=listops", "size=short", "split=test", "examples=1")

@@ -92,6 +92,7 @@ def test_sigterm_in_training_keeps_the_step_and_goes_on(data_dir, tmp_path, undi
 @pytest.mark.slow
 @pytest.mark.some_in_ci(1)
 @pytest.mark.parametrize("where", MOMENTS)
+@pytest.mark.exhaustive
 def test_one_signal_after_the_other_and_the_result_is_the_undisturbed_runs(where, data_dir, tmp_path, undisturbed):
     runs = tmp_path / "runs"
     for number in CODES:
@@ -173,6 +174,7 @@ def test_twice_is_once(data_dir, tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive
 def test_what_nohup_has_made_deaf_stays_deaf(data_dir, tmp_path):
     """A hang-up that is ignored when the command starts is ignored to its end."""
     with disturbed(*TRAIN, data=data_dir, runs=tmp_path / "runs", deaf_to=signal.SIGHUP) as command:
@@ -203,6 +205,7 @@ def test_a_killed_launcher_takes_everything_with_it(where, moment, data_dir, tmp
 
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+@pytest.mark.exhaustive
 def test_workers_of_joblib_end_with_the_process_that_has_started_them(number, data_dir, tmp_path):
     runs = tmp_path / "runs"
     with disturbed(*WORDS["joblib"], data=data_dir, runs=runs) as command:
@@ -252,6 +255,7 @@ def test_a_terminal_that_hangs_up_ends_the_run_in_order(where, data_dir, tmp_pat
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive
 def test_ctrl_c_in_a_terminal_ends_a_table_below_its_live_lines(data_dir, tmp_path, monkeypatch):
     """The terminal sends it to all processes of the command; the cursor, which a live table hides, is back."""
     pid, terminal, printed = in_terminal("table", data_dir, tmp_path, monkeypatch)

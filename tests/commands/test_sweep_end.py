@@ -43,6 +43,7 @@ def test_one_run_has_no_table(home, result_of):
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive
 def test_runs_of_a_launcher_in_other_processes_have_the_table_too(home, handed_back):
     words = ["hydra/launcher=joblib", "attention=nystrom", "attention.value_skip_taps=3,4"]
     assert main([*TINY, *words]) == 2

@@ -55,6 +55,7 @@ def test_run_trains_what_is_missing_and_shows_the_table(home, result_of):
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive
 def test_run_notes_what_fails(home, refused, handed_back):
     words = (*GRID, "seed=0", "attention.num_landmarks=8", "attention.value_skip_taps=35,34")
     error = refused("table", "run", *words)
@@ -152,6 +153,7 @@ def test_show_says_what_is_of_another_size_or_protocol(published, result_of):
 @pytest.mark.slow
 @pytest.mark.some_in_ci(1)
 @pytest.mark.parametrize("launcher", ["joblib", "submitit_local"])
+@pytest.mark.exhaustive
 def test_two_workers_of_a_hydra_launcher_share_the_cells(launcher, data_dir, home, result_of):
     words = ("table", "run", *GRID, "seed=0,1,2", "workers=2", f"hydra/launcher={launcher}")
     done = lra(*words, data=data_dir, runs=home)

@@ -185,6 +185,7 @@ def test_a_mistake_is_one_line_before_anything_runs(words, key, trained, refused
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive
 def test_trials_are_trained_by_two_workers_and_their_best_is_trained_with_the_seeds_of_a_table(home, result_of):
     """One trial's rate is so large that its loss is NaN."""
     words = ["task=listops", "size=tiny", "recipe.steps=4", "recipe.eval_every=2", "logger=csv", "trainer.threads=1"]

@@ -58,6 +58,7 @@ def test_it_carries_the_published_records_and_little_beside_them(wheel):
     assert sum(each.compress_size for each in files) < MOST_PUBLISHED_BYTES
 
 
+@pytest.mark.exhaustive
 def test_it_runs_elsewhere(wheel, tmp_path):
     python = empty_environment(tmp_path / "venv")
     subprocess.run([python, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index", str(wheel)], check=True)

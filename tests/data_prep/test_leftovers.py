@@ -33,6 +33,7 @@ def test_nothing_is_left_in_the_temporary_folder(prepare, tmp_path, monkeypatch,
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive
 def test_what_a_killed_process_has_left_is_removed_by_the_next(prepare, tmp_path):
     before, _ = prepare("pathfinder")
     command = ["prepare", "task=pathfinder", "size=tiny", "force=true", "task.sizes.tiny.images=5000"]

@@ -104,6 +104,7 @@ def test_values_are_those_of_the_slow_evaluator():
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive
 def test_checking_a_hundred_thousand_rows_takes_seconds(files):
     folder = files(20_000, 1, 1, min_length=500, max_length=2000)
     started = time.process_time()

@@ -49,6 +49,7 @@ def test_the_orientations_that_can_begin_a_contour(design, margin, expected):
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive
 def test_first_target_and_distractors_begin_in_these_orientations_and_the_second_target_in_any(contours):
     design, images = contours
     allowed = {margin: beginnings(design, margin) for margin in design.margins}
@@ -82,6 +83,7 @@ def test_without_the_rule_there_are_four_times_as_many_distractors_in_all_orient
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive
 def test_path_x_looks_like_the_original():
     """100 images of the original: mean 7.92, black .862."""
     images = np.stack([generate(DESIGNS[1], 0, k)[0] for k in range(40)])

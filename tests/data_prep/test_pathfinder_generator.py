@@ -94,6 +94,7 @@ def test_a_linear_probe_does_not_find_the_label(ours):
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive
 def test_an_image_depends_on_seed_and_number_alone():
     design = pathfinder32("hard")
     alone = [generate(design, 7, number) for number in (3, 1000)]

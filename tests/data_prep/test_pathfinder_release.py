@@ -60,6 +60,7 @@ def test_images_get_the_labels_of_the_metadata(prepare, tmp_path, packed, how):
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive
 def test_a_release_that_was_unpacked_for_another_task_is_not_in_the_way(prepare, tmp_path):
     unpacked(tmp_path / "elsewhere", {"lra_release/lra_release/tsv_data/x.tsv": b""})
     manifest, _ = prepare("pathfinder", "source=auto")

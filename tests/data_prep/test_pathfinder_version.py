@@ -7,6 +7,7 @@ from lra.data.manifest import MANIFEST
 
 @pytest.mark.slow
 @pytest.mark.parametrize("task", ["pathfinder", "pathx"])
+@pytest.mark.exhaustive
 def test_a_store_of_the_first_generator_is_refused(prepare, tmp_path, task):
     manifest, _ = prepare(task)
     assert manifest["builder"].endswith("/2.0.0")

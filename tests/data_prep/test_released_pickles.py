@@ -215,6 +215,7 @@ def test_a_source_with_less_serves_only_the_protocol_that_needs_no_more(prepare,
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive
 def test_memory_stays_small_with_a_gigabyte(tmp_path):
     """A pickle of 1 GB: below 1 GB. Two rows many times, written without references to what was written before."""
     pair = ([byte % 256 + 1 for byte in range(4000)], [65] * 4000)

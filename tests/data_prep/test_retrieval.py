@@ -90,6 +90,7 @@ def test_nothing_to_read_says_what_to_fetch(prepare):
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive
 def test_memory_does_not_grow_with_the_file(tmp_path):
     """2 GB of rows, every document new: below 1.5 GB."""
     made = folder(tmp_path)

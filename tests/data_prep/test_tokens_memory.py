@@ -81,6 +81,7 @@ def test_the_memory_for_a_csv_does_not_grow_with_its_rows(tmp_path, letter):
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive
 def test_a_whole_preparation_needs_the_same_memory_for_10_and_for_100_mb(tmp_path):
     (tmp_path / "conf/task").mkdir(parents=True)
     sizes = {**SIZES, "vocab_size": 9, "seq_len": LENGTH, "max_length": LENGTH, "file": "null"}

@@ -65,6 +65,7 @@ def test_the_code_on_the_page_runs():
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive
 def test_a_whole_training_comes_near_its_record(script):
     (of_next, _) = script["errors"](steps=300, seed=0)
     assert of_next["encoder"] < 0.75 * of_next["linear"]

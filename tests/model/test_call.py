@@ -31,6 +31,7 @@ def test_a_batch_in_torch_func():
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive
 def test_a_compiled_model_takes_a_batch_in_one_graph():
     torch._dynamo.reset()
     model, batch = model_and_batch("model.packed=false")

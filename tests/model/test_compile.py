@@ -62,6 +62,7 @@ def test_a_step_is_one_graph_with_the_same_numbers(task, attention):
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive
 def test_a_step_in_mixed_precision_is_one_graph_too():
     """Nyström attention alone has an operator of ours with its own gradient when it is compiled."""
     model, batch = model_and_batch("listops", "nystrom")
@@ -82,6 +83,7 @@ def test_the_setting_reaches_the_model(monkeypatch):
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive
 def test_a_compiled_run_trains(tmp_path):
     """With the real compiler, through the command."""
     from lra.cli import main

@@ -54,6 +54,7 @@ def test_parts_of_a_batch_are_refused_where_their_gradients_would_be_overwritten
 @pytest.mark.parametrize(
     "words", [["attention=reformer"], ["attention=skyformer"], ["attention=nystrom", "attention.landmark_rule=random"]]
 )
+@pytest.mark.exhaustive
 def test_attentions_that_draw_on_the_host_can_be_evaluated(monkeypatch, words):
     """By the compiler's front end, which decides about breaks."""
     real = torch.nn.Module.compile
@@ -108,6 +109,7 @@ def compare(words: list[str], mode: str) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive
 def test_compiled_steps_are_eager_ones():
     """By the real compiler: forward, backward and the smaller last batch of a dev pass, each a graph of its own."""
     compare(["attention=average", "recipe.optimizer.lr=1e-2"], "reduce-overhead")

@@ -89,6 +89,7 @@ def test_a_step_gives_the_same_bits_again(packed, method, protocol, two_threads)
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive
 def test_a_sequence_encoder_gives_the_same_bits_again(two_threads):
     encoder = lra.SequenceEncoder.build(embed_dim=3, num_layers=1).train()
     x_BLI, lengths = torch.randn(40, 60, 3), torch.randint(20, 61, (40,))

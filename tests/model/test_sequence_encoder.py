@@ -184,6 +184,7 @@ def test_saved_weights_give_the_same_vectors(tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive
 def test_it_learns_what_only_the_first_position_says():
     """Far from the last position, so that something must be carried."""
     torch.manual_seed(0)

@@ -210,6 +210,7 @@ def test_attention_with_dropout_keeps_the_mean_of_the_weights():
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive
 def test_attention_with_dropout_needs_memory_linear_in_the_length():
     """L × L floats would be 4 GiB here."""
     import resource

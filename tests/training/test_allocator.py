@@ -54,6 +54,7 @@ print(most, freed.times)
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive
 def test_a_process_that_grows_gives_freed_memory_back():
     kept, given = (
         [int(word) for word in subprocess.check_output([sys.executable, "-c", GROWING, how], text=True).split()]

@@ -33,6 +33,7 @@ def test_accumulated_parts_are_the_groups_of_the_whole_batch(home, tmp_path, mon
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive
 def test_two_processes_are_the_groups_of_the_whole_batch(data_dir, tmp_path):
     words = ("model.dropout=0", "protocol.batch_constant_examples=4")
     for name, trainer in (("one", "cpu"), ("two", "ddp")):

@@ -96,6 +96,7 @@ def test_a_state_of_other_types_is_refused(checkpoint, read, state):
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive
 def test_what_lightning_cannot_restore_is_one_line(home, capsys):
     assert main([*COMMAND, "trainer.max_steps=2"]) == 0
     (path,) = home.rglob("last.ckpt")

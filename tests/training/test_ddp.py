@@ -48,6 +48,7 @@ def test_two_processes_with_half_the_batch_have_the_losses_of_one(data_dir, tmp_
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive
 def test_a_stopped_run_of_two_processes_goes_on_to_the_same_numbers(data_dir, tmp_path):
     """With dropout: each process takes up its own random states."""
     train(data_dir, tmp_path / "whole", "trainer=ddp")

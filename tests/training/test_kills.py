@@ -69,6 +69,7 @@ def check_kills(data_dir, place, moments: str, *words: str) -> list[str]:
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive
 def test_killed_at_some_changes_of_its_folder_a_run_goes_on_to_the_same_bits(data_dir, tmp_path):
     """Half of data.json, of best.ckpt and of result.json are written; this also when errors of matrices are added."""
     moments = [f"within writing {file}" for file in ("data.json", "best.ckpt", "result.json")]

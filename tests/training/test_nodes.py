@@ -153,6 +153,7 @@ def curves_of(runs):
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive
 def test_two_nodes_of_two_processes_have_the_losses_of_one(data_dir, tmp_path):
     done = lra(*RUN, "model.dropout=0", data=data_dir, runs=tmp_path / "one", OMP_NUM_THREADS="1")
     assert done.returncode == 0, done.stderr
@@ -181,6 +182,7 @@ def test_a_stopped_run_of_two_nodes_goes_on_to_the_same_numbers(data_dir, tmp_pa
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive
 def test_tasks_of_srun_find_each_other_by_its_variables(data_dir, tmp_path):
     """Two nodes with a task each, which are this machine twice."""
     with socket.create_server(("127.0.0.1", 0)) as free:

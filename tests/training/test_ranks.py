@@ -95,6 +95,7 @@ def test_processes_that_train_together_have_left_each_other_before_they_end(more
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive
 def test_a_run_of_two_devices_is_evaluated_on_one(data_dir, tmp_path):
     words = ("train", "size=tiny", "recipe.steps=4", "recipe.eval_every=2", "logger=csv", "trainer=ddp")
     done = lra(*words, data=data_dir, runs=tmp_path / "runs", OMP_NUM_THREADS="1")

@@ -26,6 +26,7 @@ print(json.dumps([len(heads), len(pairs), (peak_resident_bytes() - before) >> 20
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive
 def test_it_is_that_of_a_few_matrices_however_many_sequences_there_are(tmp_path):
     """A matrix of 512 rows is 16 MiB, and the layer's 8 sequences have 16 exact and 16 approximated ones."""
     done = subprocess.run(

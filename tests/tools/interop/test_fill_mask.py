@@ -218,6 +218,7 @@ def test_without_transformers_it_says_what_to_install(without_tokenizer, monkeyp
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive
 def test_everything_is_imported_where_the_extra_is_not_installed(without_tokenizer):
     code = f"{NOT_INSTALLED}{IMPORT_ALL}from lra.cli import main\n"
     code += f"sys.exit(main(['fill-mask', 'model={without_tokenizer}', 'text={TEXT}']))\n"
