@@ -34,6 +34,7 @@ html_static_path = ["_static"]
 html_css_files = ["pages.css"]
 html_copy_source = False
 html_show_copyright = False
+html_use_index = html_domain_indices = False  # the search finds more
 
 default_role = "code"  # docstrings mark code by single backticks
 

@@ -75,6 +75,7 @@ def test_mistakes_are_found_before_anything_runs(refused, typed):
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive
 def test_the_page_has_every_question_with_its_answer_and_stays_the_same(home):
     assert main(["examine", "attention=nystrom", *SMALL]) == 0
     page = (home / "examine-nystrom/examine.md").read_text()
@@ -114,6 +115,7 @@ def test_a_broken_contract_ends_it_before_a_training(home, refused, tmp_path, mo
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive
 def test_a_signal_is_said_once_and_with_what_the_command_has_kept(data_dir, tmp_path):
     runs, words = tmp_path / "runs", [word for word in SMALL if not word.startswith("recipe.steps")]
     slow = ("recipe.steps=2000", "callbacks.checkpoint_every_seconds=0")

@@ -85,6 +85,7 @@ def test_what_needs_torch_needs_no_lightning(home):
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive
 def test_what_reads_a_run_or_its_data_needs_no_lightning(home):
     words = "task=listops size=tiny attention=nystrom recipe.steps=4 recipe.eval_every=2 logger=csv"
     assert costs_of(f"train {words}")[f"train {words}"][0] == 0

@@ -38,6 +38,7 @@ def compared(home):
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive
 def test_mixers_are_rows_of_every_table_and_evaluated_to_the_last_digit(compared, result_of):
     shown = result_of("compare", "show", "size=tiny", "attention=nystrom", "mixer=s4d,gated")
     assert shown.tables[0].table.columns[0] == "method"

@@ -83,6 +83,7 @@ def test_steps_that_take_long_are_not_timed_several_at_a_time(machine, monkeypat
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive
 def test_two_processes_train_at_the_same_time(home):
     words = ("size=tiny", "model.num_layers=1", "attention=full")
     assert processes_at_once.steps_per_second(words, 2) > 0

@@ -50,6 +50,7 @@ def test_an_attention_of_a_folder_of_ones_own_is_among_all(tmp_path, monkeypatch
 
 @pytest.mark.slow
 @pytest.mark.parametrize("verb", ["compare", "table"])
+@pytest.mark.exhaustive
 def test_a_verb_takes_all_and_composes_one_cell_to_show_that_there_is_no_record(verb, home, composed, capsys):
     assert main([verb, "show", "task=all", "attention=all", "seed=0", "size=tiny"]) == 0
     assert "No record yet" in capsys.readouterr().out
