@@ -8,7 +8,7 @@ import re
 import shlex
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from itertools import pairwise, takewhile
+from itertools import pairwise
 
 from lra.base.overrides import Override, Overrides
 
@@ -89,16 +89,12 @@ def typed_command(otherwise: str, *changes: str, without: Sequence[str] = (), fl
         otherwise: the verb for a call from Python, where no command was typed.
         changes: overrides in the place of those of the same key, or else at the end.
         without: keys of overrides, or other arguments, to leave out.
-        flags: flags, or words, to add behind the verb.
+        flags: flags to add behind the verb.
     """
     by_key: dict[str, str] = {change.key: change for change in Overrides(changes)}
     verb, *others = Overrides(_typed or otherwise.split())
-    words = list(takewhile(lambda each: not each.has_value and not each.startswith("-"), others))
-    before, behind = (
-        [by_key.pop(each.key, each) for each in part if each.key not in (*without, *flags)]
-        for part in (words, others[len(words) :])
-    )
-    return shell_command("lra", verb, *before, *flags, *behind, *by_key.values())
+    kept = [by_key.pop(each.key, each) for each in others if each.key not in (*without, *flags)]
+    return shell_command("lra", verb, *flags, *kept, *by_key.values())
 
 
 def typed_overrides(*keys: str) -> Overrides:

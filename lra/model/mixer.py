@@ -46,7 +46,8 @@ class SequenceMixer(nn.Module):
     - Outputs and gradients equal those of its slow reference implementation in `tests/reference`.
 
     Attributes:
-        batch_wide: see `lra.attention.base.AttentionBackend`, as of the next three.
+        batch_wide: whether the sequences of a batch share something; `lra.attention.base.AttentionBackend` says more of
+            this and of the next three.
         reads_padding: whether the content of padding matters.
         reads_padded_length: whether the number of padded positions matters.
         effective_with: options that other options may turn off.

@@ -9,7 +9,7 @@ from omegaconf import DictConfig, OmegaConf
 
 from lra.base.option_types import WrongValueError, allows, nearest
 from lra.base.overrides import Override, Overrides
-from lra.base.paths import NAMED_GROUPS, NO_OPTION_KEYS, conf_choices
+from lra.base.paths import NO_OPTION_KEYS, conf_choices
 from lra.base.printed_commands import override, shell_word, typed_command
 from lra.runs.schema import TARGET
 from lra.settings.added_keys import USER_GROUPS
@@ -19,7 +19,7 @@ from lra.settings.environment_values import is_from_environment, with_environmen
 from lra.settings.option_groups import EXAMPLES
 from lra.settings.other_words import called_so, last_part
 from lra.settings.override_values import as_text, one_by_one, parse, values_of, with_value
-from lra.settings.read_override import group_of_options, read_override
+from lra.settings.read_override import group_of_choice, group_of_options, read_override
 from lra.settings.run_config import ATTENTION
 from lra.settings.unknown_option import Typed, fits, not_installed, unknown_option
 from lra.settings.unused_options import refuse_unused
@@ -76,7 +76,7 @@ def check_overrides(
     varied = _varied(typed)
     groups = [each for each in typed if each.key_or_group in names and not each.is_delete()]
     _check_groups(verb, groups, own)
-    _check_choices(groups, names)
+    _check_choices(verb, groups, names)
     groups += [each for each in varied if each.key_or_group in names]
     settings = [each for each in (*typed, *varied) if each not in groups and not each.is_hydra_override()]
     runs = _runs(verb, groups, settings, own)
@@ -157,7 +157,7 @@ def _check_groups(verb: str, groups: Sequence[Parsed], own: Sequence[str]) -> No
             raise unknown_option(key, cfg, group_options(cfg, "", verb=verb), Typed(verb=verb, value=value, own=own))
 
 
-def _check_choices(groups: list[Parsed], names: Mapping[str, list[str]]) -> None:
+def _check_choices(verb: str, groups: list[Parsed], names: Mapping[str, list[str]]) -> None:
     for each in groups:
         known = names[each.key_or_group]
         for value in values_of(each):
@@ -165,15 +165,15 @@ def _check_choices(groups: list[Parsed], names: Mapping[str, list[str]]) -> None
                 if isinstance(name, dict):
                     raise group_of_options(each.key_or_group, name)
                 if str(name) not in known:
-                    hint = IMPOSSIBLE.get(f"{each.key_or_group}={name}") or _of_another_group(str(name), names)
+                    hint = IMPOSSIBLE.get(f"{each.key_or_group}={name}") or _of_another_group(str(name), verb)
                     hint = hint or not_installed(each.key_or_group, str(name)) or nearest(str(name), known)
                     line = f"{with_value(each, name)} is not known; {hint}"
                     raise UserError(line, kind="unknown_choice", key=each.key_or_group, value=name, right=known)
 
 
-def _of_another_group(name: str, names: Mapping[str, list[str]]) -> str | None:
-    """A hint at the methods' or the data's group that has a choice of this name."""
-    group = next((group for group in (*NAMED_GROUPS, "mixer") if name in names[group]), None)
+def _of_another_group(name: str, verb: str) -> str | None:
+    """A hint at another group of the verb that has a choice of this name."""
+    group = group_of_choice(name, verb)
     return None if group is None else f"did you mean {group}={name}?"
 
 

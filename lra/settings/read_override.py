@@ -16,7 +16,6 @@ from lra.settings.declared import names_in
 from lra.settings.override_values import parse
 from lra.types import UserError
 
-ACTIONS = ("plan", "run", "show")  # of verbs over many runs
 SWEEP = re.compile(r"(tag|interval|choice|range)\(")
 FIRST_OPTION = {  # what a text without a key is probably meant for
     **dict.fromkeys(("evaluate", "diagnose", "export"), "run"),
@@ -31,16 +30,11 @@ def read_override(text: str, verb: str = "train") -> Parsed:
     Raises:
         UserError: for what is none, with what to type; `verb` is named in the example.
     """
-    if text in ACTIONS:
-        right = typed_command(verb, flags=[text])
-        raise UserError(f"{text!r} stands before the overrides; type: {right}", kind="unknown_option", right=right)
     if "=" not in text and not text.startswith("~"):
-        choices, taken = conf_choices(), names_in(verb)
-        groups = (group for group in NAMED_GROUPS if group in taken and text in choices[group])
-        key = next(groups, FIRST_OPTION.get(verb))
+        key = group_of_choice(text, verb) or FIRST_OPTION.get(verb)
         if key is not None:
             advice = f"type: {typed_command(verb, override(key, text), without=[text])}"
-        elif "task" in taken:
+        elif "task" in names_in(verb):
             advice = f"as in: {typed_command(verb, 'task=listops', without=[text])}"
         else:
             advice = f"see: lra {verb} --help"
@@ -64,6 +58,12 @@ def read_override(text: str, verb: str = "train") -> Parsed:
         right = shell_word(override(key, value))
         line = f"{text} cannot be read; a value with special characters is put in quotes: type {right}"
         raise UserError(line, kind="wrong_value", key=key, value=value, right=right) from error
+
+
+def group_of_choice(name: str, verb: str) -> str | None:
+    """The config group, among those of a verb whose choices name rows of tables, that has a choice of this name."""
+    choices, taken = conf_choices(), names_in(verb)
+    return next((group for group in (*NAMED_GROUPS, "mixer") if group in taken and name in choices[group]), None)
 
 
 def group_of_options(key: str, options: Mapping[str, object]) -> UserError:

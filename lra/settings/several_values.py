@@ -1,10 +1,10 @@
 """Overrides that stand for several runs: `seed=0,1`, `all` in place of names, and what a sweep's file varies."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from lra.base.overrides import Overrides
 from lra.base.paths import conf_names
-from lra.base.printed_commands import command, override
+from lra.base.printed_commands import command, override, typed_command
 from lra.base.probes import probe_named
 from lra.settings.compose import sweep_params
 from lra.settings.override_values import parse, product_of
@@ -29,6 +29,19 @@ def spell_out_all(sweep: str, overrides: Iterable[str]) -> Overrides:
     if ATTENTION in asked and not typed.only("mixer"):
         asked.append("mixer")
     return Overrides([*others, *(f"{group}={','.join(_all_names(sweep, group))}" for group in asked)])
+
+
+def refuse_action_behind(full_verb: str, overrides: Iterable[str], actions: Sequence[str]) -> None:
+    """Refuse an action, such as `show`, that is typed behind overrides of a verb over many runs.
+
+    Raises:
+        UserError: with the command in which it stands before them.
+    """
+    behind = next((each for each in overrides if each in actions), None)
+    if behind is not None:
+        verb, *subcommand = full_verb.split()
+        right = typed_command(verb, without=actions, flags=[*subcommand, behind])
+        raise UserError(f"{behind!r} stands before the overrides; type: {right}", kind="unknown_option", right=right)
 
 
 def refuse_all_of_sweep(overrides: Overrides) -> None:

@@ -3,6 +3,7 @@
 python -m tests.speed.gpu_steps OUT.jsonl
 python -m tests.speed.gpu_steps OUT.jsonl --released LRA/code     a folder of the Nyströmformer's repository
 python -m tests.speed.gpu_steps OUT.jsonl --tasks listops,text --methods nystrom,mixer=s4d --seconds 60
+python -m tests.speed.gpu_steps OUT.jsonl --methods attention=nystrom+attention.value_skip_form=product     options by +
 
 A line of the file is a task and a method, with the medians of five turns; in a turn every form takes its steps one
 after the other. Batches have the recipe's size and each task's real lengths, contents at random. `graph` is

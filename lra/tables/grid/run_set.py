@@ -24,7 +24,7 @@ from lra.settings.command_options import OverRuns
 from lra.settings.compose import load_config, search_of_sweep, sweep_params
 from lra.settings.group_to_read import no_records, typed_text, with_group_found
 from lra.settings.override_values import one_by_one
-from lra.settings.several_values import METHODS, spell_out_all
+from lra.settings.several_values import METHODS, refuse_action_behind, spell_out_all
 from lra.settings.unknown_option import unknown_flag
 from lra.tables.grid.cell import Cell, key_of_run, space_of, without_drawn
 from lra.tables.grid.equal_steps import FROM_SCRATCH, cells_of
@@ -225,6 +225,8 @@ def read_run_set(verb: str, arguments: Sequence[str], *, swept: str = "", second
         rest = arguments[arguments.index(flag) :]
         raise unknown_flag(rest, verb, f"{flag} is no flag of lra {verb}", load_config("train"), own_names(verb))
     has_action = bool(arguments) and not Override(arguments[0]).has_value
+    full_verb = f"{verb} {swept}".strip()
+    refuse_action_behind(full_verb, arguments[has_action:], ACTIONS)
     if arguments[:1] in (["plan"], ["run"]):  # what follows imports torch, and composes a configuration for each cell
         make_console().print("composing and checking the settings of the runs …")
     typed, of_verb = Overrides(arguments[has_action:]), own_names(verb)
@@ -260,7 +262,6 @@ def read_run_set(verb: str, arguments: Sequence[str], *, swept: str = "", second
     overrides = Overrides([f"sweep={options.sweep}", *spell_out_all(options.sweep, others)])
     overrides = check_overrides("train", overrides, sweep=True, classes=options.what != "show", own=of_verb)
     overrides = overrides.without("sweep")
-    full_verb = f"{verb} {swept}".strip()
     _check_options(full_verb, options)
     _check_one_table(verb, overrides)
     _check_search(verb, options, overrides, own, tuned=tuned)

@@ -30,6 +30,7 @@ from lra.base.text import visible
 from lra.runs.files import BEST
 from lra.settings.check_overrides import check_overrides
 from lra.settings.override_values import one_by_one
+from lra.settings.several_values import refuse_action_behind
 from lra.tables.attention_sweep import EXACT
 from lra.terminal.console import make_console
 from lra.types import UserError
@@ -73,6 +74,7 @@ class Examined:
 def main(arguments: Sequence[str]) -> Examined | None:
     """Run the steps, or plan them: then there is no page."""
     has_action = list(arguments[:1]) in (["plan"], ["run"])
+    refuse_action_behind("examine", arguments[has_action:], SUBCOMMANDS)
     typed = Overrides(arguments[has_action:])
     values = {**DEFAULTS, **{each.key: each.text for each in typed}}
     methods = typed.only(*METHODS)
