@@ -16,7 +16,7 @@ from typing import Any
 
 import jinja2
 import matplotlib
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from lra.base.files import replace_text
 from lra.base.text import visible_lines
@@ -43,6 +43,7 @@ DECIMALS = re.compile(r"-?\d+\.\d+(?!\d*e)")
 AROUND_COMMANDS = re.compile(r"\s*([A-Zlmz])\s*")  # of a path
 BETWEEN_TAGS = re.compile(r">\s+<")
 GROUP_OF_ONE = re.compile(r"<g>(?P<part><(?:path|use)[^>]*/>|<text[^>]*>[^<]*</text>|<g [^>]*><use[^>]*/></g>)</g>")
+NO_BREAK = "\N{NO-BREAK SPACE}"
 CLIPPED_ALIKE = re.compile(r'(?P<start><g clip-path="[^"]*">)<use[^>]*/></g>(?:(?P=start)<use[^>]*/></g>)+')
 STYLE = re.compile(r' style="([^"]*)"')
 GROUP_OF_USES = re.compile(r"<g(?P<attributes>[^>]*)>(?P<uses>(?:<use[^>]*/>){2,})</g>")
@@ -176,6 +177,7 @@ def write_page(
         "breakable": breakable,
         "display": display_name,
         "display_task": partial(display_name, of=TASK),
+        "whole_intervals": with_whole_intervals,
         "row_name": form.row_name or breakable,
         "worded": form.worded,
     }
@@ -206,6 +208,12 @@ def breakable(name: str) -> Markup:
     """Allow a line to end after the signs that join words, so that a narrow column does not split a word or number."""
     parts = re.split(r"(?<=[=,/])|(?<=\.)(?!\d)", visible_lines(name))
     return Markup("<wbr>").join(parts)
+
+
+def with_whole_intervals(text: str) -> Markup:
+    """Keep an interval in one line, also where its cell is as narrow as on paper."""
+    whole = re.sub(r"\[[^][]*\]", lambda found: found[0].replace(" ", NO_BREAK), visible_lines(text))
+    return Markup(escape(whole))
 
 
 def row_with_display_name(row: str) -> Markup:

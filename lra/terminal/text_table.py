@@ -134,6 +134,14 @@ class TextTable:
             rows=[[row[index] for index in kept] for row in self.rows],
         )
 
+    def with_prose_after(self, before: str, column: str) -> TextTable:
+        """Copy the table, with this column, whose texts may be broken between words, right behind another one."""
+        order = [name for name in self.columns if name != column]
+        order.insert(order.index(before) + 1, column)
+        places = [self.columns.index(name) for name in order]
+        rows = [[row[place] for place in places] for row in self.rows]
+        return replace(self, columns=tuple(order), rows=rows, prose=(*self.prose, column))
+
     def to_rich(self, *, folded: bool = False) -> Table:
         """Convert to a table for a terminal, without the notes; texts are not parsed as markup.
 

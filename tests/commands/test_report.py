@@ -148,6 +148,21 @@ def test_a_name_breaks_between_words_and_stays_text():
     assert breakable("recipe.lr=0.001") == "recipe.<wbr>lr=<wbr>0.001", "a number stays in one line"
 
 
+def test_an_interval_stays_in_one_line_and_a_cell_stays_text():
+    from lra.terminal.html_page import NO_BREAK, with_whole_intervals
+
+    assert with_whole_intervals("+0.73 [+0.37, +1.08]") == f"+0.73 [+0.37,{NO_BREAK}+1.08]"
+    assert with_whole_intervals("<b> \x1b") == "&lt;b&gt; \\x1b"
+
+
+def test_a_verdict_stands_behind_the_accuracy_and_may_be_broken():
+    table = TextTable(title="", columns=("method", "accuracy", "cost", "verdict"), rows=[["full", "36", "2", "better"]])
+    moved = table.with_prose_after("accuracy", "verdict")
+    assert moved.columns == ("method", "accuracy", "verdict", "cost")
+    assert moved.rows == [["full", "36", "better", "2"]]
+    assert moved.prose == ("verdict",)
+
+
 def test_sections_are_in_the_order_of_sizes_and_none_is_empty(page):
     heads = re.findall(r"<h([23])[^>]*>([^<]*)", page)
     names = [name for level, name in heads if level == "2"]

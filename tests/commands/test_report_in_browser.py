@@ -23,6 +23,7 @@ const measured = {
   tables: Math.max(...[...document.querySelectorAll("table")].map(right)),
   boxes: Math.max(...[...document.querySelectorAll(".wide")].map(right)),
   scrolls: [...document.querySelectorAll(".wide")].map((box) => getComputedStyle(box).overflowX),
+  verdicts: [...document.querySelectorAll("th.prose")].map(right),
   colour: getComputedStyle(document.body).backgroundColor,
 };
 document.title = JSON.stringify(measured);
@@ -75,6 +76,7 @@ def test_wide_tables_scroll_in_a_box_of_their_own(page, tmp_path, width):
     assert found["page"] <= width
     assert found["boxes"] <= width
     assert set(found["scrolls"]) == {"auto"}
+    assert max(found["verdicts"]) <= max(width, 600), "what a table is read for is on the first screen, or nearly so"
 
 
 @pytest.mark.skipif(BROWSER is None, reason="no browser to open the page in")

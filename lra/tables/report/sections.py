@@ -37,7 +37,8 @@ def task_part(results: TaskResults) -> Part:
     tables: list[TextTable] = []
     figures: dict[str, PageFigure] = {}
     if len(results.compared) > 1:
-        tables.append(comparison_table(records, results.compared, title=f"Side by side: {conditions}"))
+        table = comparison_table(records, results.compared, title=f"Side by side: {conditions}")
+        tables.append(table.with_prose_after("accuracy (%)", "verdict"))  # on a narrow page the last columns are off it
         draw = partial(plot_pareto, results.compared, title=task, majority_rate=majority_rate)
         figures["accuracy against time"] = page_figure(draw)
     for swept in SWEEPS.values():
