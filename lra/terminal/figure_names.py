@@ -26,6 +26,7 @@ HEIGHT_OF_LINE, ROOM_FOR_LEGEND = 0.18, 0.75  # in inches: of a line of a legend
 DISTANCES = (6, 8, 10, 12, 15, 18, 22, 27, 33, 40, 48)  # of a name from its point, in points of 1/72 inch
 ANGLES = 16
 LINE_FROM = 12  # a name at least so far from its point is joined to it by a line
+PLACES_ON_LINE = 12  # where it is looked whether such a line crosses a name
 ON_LINE = 14  # points that a name had better go further so as not to cover one more line
 MARKER = 3.0  # half the width of a marker, in points
 TO_NAME = 6  # from the end of a line to its name, in points
@@ -145,6 +146,7 @@ def label_points(
     taken += [text.get_window_extent() for text in axis.texts]
     near = [box.padded(3 * scale) for box in taken]
     thin = [box.transformed(axis.transData).padded(scale) for box in lines]
+    names: list[Bbox] = []
     written: list[Artist] = []
     for index, label in enumerate(labels):
         had_better_not_cover = sides_of([*thin, *near[:index], *near[index + 1 :]])
@@ -155,7 +157,9 @@ def label_points(
         free = [
             (distance + ON_LINE * number_covered(box, had_better_not_cover) - aside, distance, box)
             for distance, aside, box in _around(x, y, text.get_window_extent(), scale)
-            if _contains(inside, box) and not number_covered(box, must_not_cover)
+            if _contains(inside, box)
+            and not number_covered(box, must_not_cover)
+            and not (names and distance >= LINE_FROM and _crosses(_line_to(box, x, y), sides_of(names)))
         ]
         if not free:
             for artist in written:
@@ -164,9 +168,11 @@ def label_points(
         _, distance, box = min(free, key=lambda candidate: candidate[0])
         text.set_position(((box.x0 - x) / scale, (box.y0 - y) / scale))
         if distance >= LINE_FROM:
-            end = min(max(x, box.x0), box.x1), min(max(y, box.y0), box.y1)
-            line = axis.transData.inverted().transform([(x, y), end])
+            way = _line_to(box, x, y)
+            line = axis.transData.inverted().transform(way[[0, -1]])
             written += axis.plot(*line.T, color=QUIET, lw=0.5, zorder=1.5, scalex=False, scaley=False)
+            thin += [Bbox([place, place]) for place in way]
+        names.append(box)
         taken.append(box.padded(4 * scale, 0))
     figure.set_layout_engine("none")
     return True
@@ -181,6 +187,16 @@ def _around(x: float, y: float, size: Bbox, scale: float) -> Iterator[tuple[int,
             left = x + distance * scale * right - size.width * (1 - right) / 2
             low = y + distance * scale * up - size.height * (1 - up) / 2
             yield distance, 2 * right, Bbox.from_bounds(left, low, size.width, size.height)
+
+
+def _line_to(box: Bbox, x: float, y: float) -> np.ndarray:
+    """Places on the line from a point to the nearest one of a name's box, `[places, 2]`."""
+    end = min(max(x, box.x0), box.x1), min(max(y, box.y0), box.y1)
+    return np.linspace((x, y), end, PLACES_ON_LINE)
+
+
+def _crosses(places: np.ndarray, sides: np.ndarray) -> bool:
+    return any(number_covered(Bbox([place, place]), sides) for place in places)
 
 
 def _annotation(axis: Axes, label: Label) -> Annotation:

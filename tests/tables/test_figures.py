@@ -15,6 +15,7 @@ from matplotlib.text import Text
 from matplotlib.transforms import Bbox
 from PIL import Image
 
+from docs.blocks.published import records as published
 from lra.runs.schema import Record
 from lra.tables.attention_sweep import LANDMARKS, WINDOW, sweep_points
 from lra.tables.cells import TableCell
@@ -343,15 +344,29 @@ def test_a_comparison_of_neighbours_can_be_read(tmp_path, drawn, slowest):
 
 
 @pytest.mark.slow
-def test_curves_of_many_variants_with_long_names_can_be_read(tmp_path, drawn):
-    curve = {"step": [5000, 10_000, 62_400], "accuracy": [0.2, 0.3, 0.4]}
-    plot_curves(
-        {f"{name} {n}": {0: curve} for name in NAMES for n in range(2)},
-        tmp_path / "a.svg",
-        title="x",
-        majority_rate=0.1,
-    )
+@pytest.mark.parametrize("task", ["listops", "image", "pathfinder", "text"])
+def test_published_comparisons_can_be_read_in_one_column(task, tmp_path, drawn):
+    records = [each for each in published("short_table") if each.task == task]
+    plot_pareto(contenders(records), tmp_path / "a.svg", title=task, majority_rate=0.1, columns=1)
     assert_readable(drawn[-1])
+    (axis,) = drawn[-1].axes
+    names = sides_of([text.get_window_extent().padded(-1) for text in axis.texts])
+    leaders = [line.get_xydata() for line in axis.lines if (line.get_color(), line.get_linewidth()) == (QUIET, 0.5)]
+    for leader in map(axis.transData.transform, leaders):
+        before_its_name = np.linspace(*leader, 50)[:-10]
+        assert not any(number_covered(Bbox([place, place]), names) for place in before_its_name)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("columns", [1, 2])
+@pytest.mark.parametrize("most", [300, 800, 62_400])
+def test_curves_of_many_variants_with_long_names_can_be_read(most, columns, tmp_path, drawn):
+    curve = {"step": [most // 10, most // 2, most], "accuracy": [0.2, 0.3, 0.4]}
+    curves = {f"{name} {n}": {0: curve} for name in NAMES for n in range(2)}
+    plot_curves(curves, tmp_path / "a.svg", title="x", majority_rate=0.1, columns=columns)
+    assert_readable(drawn[-1])
+    for axis in drawn[-1].axes[:2]:
+        assert len([tick for tick in axis.get_xticks() if axis.get_xlim()[0] <= tick <= axis.get_xlim()[1]]) > 1
 
 
 @pytest.mark.slow

@@ -20,8 +20,10 @@ from lra.terminal.figure_style import DASH_DOT_DOT, PALETTE, WIDTHS, hover
 Curves = Mapping[str, Mapping[int, DevCurve]]  # by variant and seed
 MOST_SEEDS = 6  # of more seeds, which no eye tells apart, all are one line with gaps
 MOST_PANELS = {1: 3, 2: 5}  # side by side, by the number of the paper's columns
-LETTERS_OF_INCH = 14  # of a panel's name
+LETTERS_OF_INCH = 13  # of a panel's name
 PANEL, PANEL_OF_ONE_ROW, LONE_PANEL, AROUND = 0.95, 1.15, 2.0, 0.6  # heights in inches
+LEAST_IN_THOUSANDS = 10_000  # steps, on a narrow axis
+NUMBERS_OF_NARROW = plt.MaxNLocator(2, steps=[1, 2, 4, 5, 10])  # 800 steps have 400 and 800
 MOST_LINES = 4  # of a legend in the place of a panel
 DASHES: tuple[Any, ...] = (  # of each seed, so that it is found in grey too: lengths of lines and gaps, in line widths
     "-", "--", "-.", (0, (9, 2, 2, 2)), DASH_DOT_DOT, (0, (9, 2)),
@@ -66,10 +68,14 @@ def plot_curves(curves: Curves, path: Path, *, title: str, majority_rate: float,
             axis.plot(steps, heights, color=PALETTE[0], alpha=0.5, lw=0.5, label=f"{len(seeds)} seeds")
         plots.majority_line(axis, majority_rate)
         axis.set_title(figure_names.short_name(name, letters=int(LETTERS_OF_INCH * WIDTHS[columns] / across)))
-    axes[0, 0].xaxis.set_major_locator(plots.round_numbers(3 if across > 1 else 6))
+    narrow = across > 1 and columns == 1
+    axes[0, 0].xaxis.set_major_locator(NUMBERS_OF_NARROW if narrow else plots.round_numbers(3 if across > 1 else 6))
+    in_thousands = narrow and axes[0, 0].get_xlim()[1] >= LEAST_IN_THOUSANDS
+    if in_thousands:
+        axes[0, 0].xaxis.set_major_formatter(lambda step, _: f"{step / 1000:g}")
     figure.supylabel("dev accuracy (%)")
     for axis in axes[-1]:
-        axis.set_xlabel("step")
+        axis.set_xlabel("1,000 steps" if in_thousands else "step")
     empty = axes.flat[len(drawn) :]
     for axis in empty:
         axis.axis("off")
