@@ -11,55 +11,10 @@ from typing import Any
 
 from lra.types import UserError
 
-# Keys: a class that a group names in `_target_`, a config group, or a choice of a config group.
-VALUE_BEFORE: dict[str, dict[str, Any]] = {
-    "lra.attention.nystrom.NystromAttention": {
-        "landmark_rule": "segment_means",
-        "landmark_source": "both",
-        "kmeans_steps": 3,
-        "coarse_landmarks": 0,
-        "pinv_ridge": 1e-3,
-        "masking": "all",
-        "exact_when_short": True,
-        "value_skip_form": "convolution",
-    },
-    "lra.model.classifier.SequenceClassifier": {
-        "packed": "auto",
-        "attention_dtype": "float32",
-        "head": "hidden",
-        "norm": "layer",
-        "norm_place": "before",
-        "inputs": "tokens",
-        "positions": "learned",
-        "vocab_size": None,
-        "token_std": 0.02,
-        "embedding_dropout": True,
-        "tied_dropout": False,
-    },
-    "lra.mixers.s4d.S4D": {
-        "copies": None,
-        "step_form": "exp",
-        "backward": "with_present",
-        "inner_dropout": False,
-    },
-    "protocol": {
-        "listops_brackets": "kept",
-        "pixels": "tokens",
-        "text_symbols": "bytes",
-        "end_token": False,
-        "padding": "task",
-    },
-    "task=listops": {"listops_brackets": "kept", "vocabulary": 18},
-    "task=text": {"vocabulary": 134, "least_count": 15},
-    "task=retrieval": {"vocabulary": 98, "least_count": 1},
-    "task=image": {"pixel_mean": 0.4807843137254902, "pixel_std": 0.23921568627450981},
-    "task=pathfinder": {"pixel_mean": 0.0, "pixel_std": 1.0},
-    "task=pathx": {"pixel_mean": 0.0, "pixel_std": 1.0},
-}
-# The value that acts as the class does without the setting.
-REMOVED: dict[str, dict[str, Any]] = {
-    "lra.attention.nystrom.NystromAttention": {"causal": False}  # docs/questions.md says why
-}
+# Keys: a class that a group names in `_target_`, a config group, or a choice of a config group, such as `task=listops`.
+VALUE_BEFORE: dict[str, dict[str, Any]] = {}  # none since 0.1.0
+# Keys: a class. The value that acts as the class does without the setting.
+REMOVED: dict[str, dict[str, Any]] = {}
 
 
 def values_before(settings: Mapping[Any, Any], group: str = "") -> dict[str, Any]:

@@ -35,13 +35,7 @@ NEEDED = {  # of others all
     "trainer": OWN_ARGUMENTS,
 }
 # Options that older runs do not have; a run without them is built as before.
-MISSING_IN_OLDER = (
-    "recipe.parameter_groups",
-    "trainer.fused_optimizer",
-    "trainer.data_on_device",
-    "trainer.cuda_graph",
-    "trainer.dev_batch_size",
-)
+MISSING_IN_OLDER: tuple[str, ...] = ()  # none since 0.1.0; in VALUE_BEFORE are those that are hashed
 RETRAIN = "bring the run's own file back, or train again: lra train"
 NOT_BUILT = ("codec", "open_source")  # keys of a task that are taken from today's conf tree instead
 TORCHS = re.compile(r"torch\.optim\.(lr_scheduler\.)?[A-Z]\w*")  # an optimizer or schedule that the user has typed

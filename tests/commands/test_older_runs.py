@@ -10,7 +10,9 @@ import yaml
 
 from lra import from_config
 from lra.from_config import machine_and_loggers
-from lra.runs.later_settings import REMOVED
+from lra.runs.later_settings import REMOVED, VALUE_BEFORE
+from lra.runs.schema import NYSTROM
+from lra.settings import stored_config
 from lra.settings.compose import load_config
 from lra.settings.run_config import RunConfig
 from lra.settings.stored_config import read_stored_config
@@ -114,35 +116,43 @@ def test_a_setting_that_this_version_has_not_is_named(stored, tmp_path):
 @pytest.mark.parametrize(
     "key",
     [
-        ("recipe", "parameter_groups"),
         ("compile",),
         ("check",),
         ("verify",),
         ("mixer",),
-        ("model", "packed"),
+        ("recipe", "parameter_groups"),
         ("trainer", "fused_optimizer"),
         ("trainer", "dev_batch_size"),
-        ("attention", "masking"),
-        ("trainer", "data_on_device"),
     ],
 )
-def test_what_runs_of_before_may_lack_is_not_asked_for(key, stored, tmp_path):
-    assert read(tmp_path, changed(stored["nystrom"], key)) == ""
+def test_what_runs_of_before_may_lack_is_not_asked_for(key, stored, tmp_path, monkeypatch):
+    lacking = changed(stored["nystrom"], key)
+    if len(key) > 1:  # an option of a group, as if it had come after 0.1.0
+        assert ".".join(key) in read(tmp_path, lacking), "another version may have behaved otherwise"
+        monkeypatch.setattr(stored_config, "MISSING_IN_OLDER", (".".join(key),))
+    assert read(tmp_path, lacking) == ""
+
+
+def test_a_setting_that_came_later_has_the_value_of_before_and_moves_no_hash(stored, tmp_path, monkeypatch):
+    monkeypatch.setitem(VALUE_BEFORE, NYSTROM, {"masking": "all"})
+    assert stored["nystrom"]["attention"]["masking"] == "all"
+    today = config_hash(RunConfig.from_text(yaml.safe_dump(stored["nystrom"])))
+    assert read(tmp_path, changed(stored["nystrom"], ("attention", "masking"))) == ""
+    assert config_hash(read_stored_config(tmp_path)) == today
+    other = changed(stored["nystrom"], ("attention", "masking"), "kernel_3")
+    assert config_hash(RunConfig.from_text(yaml.safe_dump(other))) != today
 
 
 @pytest.mark.parametrize("name", ["nystrom", "s4d"])  # beside another mixer a stored attention has no effect
-def test_a_setting_that_was_removed_is_passed_over_at_the_value_that_acts_as_today(name, stored, tmp_path):
-    assert REMOVED
-    for target, settings in REMOVED.items():
-        assert stored[name]["attention"]["_target_"] == target
-        for setting, value in settings.items():
-            earlier = changed(stored[name], ("attention", setting), value)
-            assert read(tmp_path, earlier) == ""
-            today = config_hash(RunConfig.from_text(yaml.safe_dump(stored[name])))
-            assert config_hash(read_stored_config(tmp_path)) == today
+def test_a_setting_that_was_removed_is_passed_over_at_the_value_that_acts_as_today(name, stored, tmp_path, monkeypatch):
+    monkeypatch.setitem(REMOVED, NYSTROM, {"causal": False})
+    assert read(tmp_path, changed(stored[name], ("attention", "causal"), False)) == ""
+    today = config_hash(RunConfig.from_text(yaml.safe_dump(stored[name])))
+    assert config_hash(read_stored_config(tmp_path)) == today
 
 
-def test_a_setting_that_was_removed_is_refused_at_another_value(stored, tmp_path):
+def test_a_setting_that_was_removed_is_refused_at_another_value(stored, tmp_path, monkeypatch):
+    monkeypatch.setitem(REMOVED, NYSTROM, {"causal": False})
     settings = changed(stored["nystrom"], ("attention", "causal"), True)
     assert read(tmp_path, settings).startswith(f"{tmp_path / 'config.yaml'}: attention.causal=true ")
     with pytest.raises(UserError) as refused:

@@ -5,8 +5,9 @@ import re
 import pytest
 
 from lra.runs.flat_settings import flatten
+from lra.runs.later_settings import VALUE_BEFORE
 from lra.runs.record import validated
-from lra.runs.schema import ALWAYS_RECORDED
+from lra.runs.schema import ALWAYS_RECORDED, NYSTROM
 from lra.settings.compose import load_config
 from lra.settings.which_run import SETTINGS, hashed_settings
 from lra.tables.accuracy_table import accuracy_table
@@ -173,7 +174,8 @@ def test_what_was_added_names_the_row_and_not_its_neighbours():
     assert len(rows_by_name([clipped, stopped])) == 2
 
 
-def test_a_setting_that_was_added_later_is_compared_with_what_earlier_runs_had():
+def test_a_setting_that_was_added_later_is_compared_with_what_earlier_runs_had(monkeypatch):
+    monkeypatch.setitem(VALUE_BEFORE, NYSTROM, {"causal": False})
     earlier, later = make_record(), with_setting(make_record(seed=1), "attention.causal", True)
     assert list(rows_by_name([earlier, later])) == ["nystrom (causal=false)", "nystrom (causal=true)"]
     assert list(rows_by_name([earlier, make_record(seed=1)])) == ["nystrom"]

@@ -11,6 +11,8 @@ import torch
 
 import lra as package
 from lra.cli import main
+from lra.runs.later_settings import REMOVED
+from lra.runs.schema import NYSTROM
 from lra.tools.verbs.export import exported_config
 from lra.types import UserError
 from tests.commands.test_own_code import CODE, YAML
@@ -157,7 +159,6 @@ def change(config, *keys, value):
         (["attention", "_target_"], "lra.model.classifier.ClassifierHead", "is no AttentionBackend"),
         (["attention", "_target_"], "lra.attention.nothing.Nothing", "cannot be imported"),
         (["attention", "surprise"], 1, "no model can be built from it"),
-        (["attention", "causal"], True, r"config\.json: attention\.causal=true .*removed"),
         (["attention", "num_landmarks"], 0, r"config\.json: no model can be built from it .*num_landmarks=0"),
         (["model", "dropout"], 2, r"config\.json: no model can be built from it \(dropout=2"),
         (["model", "pooling"], None, r"config\.json: no model can be built from it \(pooling=null"),
@@ -179,12 +180,17 @@ def test_a_changed_configuration_is_one_line(exported, keys, value, said):
     assert "\n" not in str(caught.value)
 
 
-def test_a_setting_that_was_removed_is_passed_over_at_the_value_that_acts_as_today(exported):
+def test_a_setting_that_was_removed_is_passed_over_at_the_value_that_acts_as_today(exported, monkeypatch):
+    monkeypatch.setitem(REMOVED, NYSTROM, {"causal": False})
     config = json.loads((exported / "config.json").read_text())
     change(config, "attention", "causal", value=False)
     tokens, model = tokens_of(exported), package.load_exported(exported)
     (exported / "config.json").write_text(json.dumps(config))
     assert package.load_exported(exported)(tokens, None).equal(model(tokens, None))
+    change(config, "attention", "causal", value=True)
+    (exported / "config.json").write_text(json.dumps(config))
+    with pytest.raises(UserError, match=r"config\.json: attention\.causal=true .*removed"):
+        package.load_exported(exported)
 
 
 def test_what_a_constructor_cannot_divide_by_is_one_line_too(exported):
