@@ -99,6 +99,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "mixers": of_settings.described("mixer"),
     "probes": of_probes.probes,
     "probes-shown": of_probes.shown,
+    "probes-mamba2": of_probes.exact_beside_mamba2,
     "probes-accuracies": of_probes.accuracies,
     "probes-landmarks": of_probes.landmarks,
     "pretraining-compared": pretraining.compared,

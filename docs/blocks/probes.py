@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from hydra.utils import get_method
 
-from docs.blocks.markdown import ends, prose, some_columns, table, table_printed
+from docs.blocks.markdown import ends, joined, prose, some_columns, table, table_printed
 from docs.blocks.published import by_task, cells, records
 from lra.base.probes import GIVEN, is_probe
 from lra.runs.schema import Record
@@ -112,6 +112,19 @@ def _longest_chain(of_task: list[Record]) -> list[str]:
         below = [chain for chain in chains if Pair(name, chain[0]) in pairs]
         chains.insert(0, [name, *max(below, key=len, default=[])])
     return max(chains, key=len)
+
+
+def exact_beside_mamba2() -> str:
+    """Say on which probes exact attention is better than Mamba-2, and on which it is worse, among all pairs there."""
+    better, worse, unknown = [], [], []
+    for task, of_task in by_task(FILE).items():
+        pairs = significant_pairs(seeds_of_rows(cells(of_task)))
+        where = better if Pair("full", "mamba2") in pairs else worse if Pair("mamba2", "full") in pairs else unknown
+        where.append(f"`{task}`")
+    parts = [f"significantly better than Mamba-2 on {joined(better)}", f"significantly worse on {joined(worse)}"]
+    if unknown:
+        parts.append(f"not to be told from it with three seeds on {joined(unknown)}")
+    return prose(f"Here exact attention is {'; '.join(parts)}.")
 
 
 def accuracies() -> str:
