@@ -116,7 +116,9 @@ def _longest_chain(of_task: list[Record]) -> list[str]:
 
 def exact_beside_mamba2() -> str:
     """Say on which probes exact attention is better than Mamba-2, and on which it is worse, among all pairs there."""
-    better, worse, unknown = [], [], []
+    better: list[str] = []
+    worse: list[str] = []
+    unknown: list[str] = []
     for task, of_task in by_task(FILE).items():
         pairs = significant_pairs(seeds_of_rows(cells(of_task)))
         where = better if Pair("full", "mamba2") in pairs else worse if Pair("mamba2", "full") in pairs else unknown
