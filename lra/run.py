@@ -28,7 +28,6 @@ from lra.base.printed_commands import command, override
 from lra.base.text import without_credentials
 from lra.runs.files import FAILED, MARKS_OF_A_RUN, METRICS, PRETRAINING, RESULT, find_folder, folder_names, run_folders
 from lra.runs.record import OtherVersionError, move_aside, read_record, write_record
-from lra.runs.record_words import finished_text
 from lra.settings.which_run import run_dir
 from lra.types import UserError
 
@@ -198,7 +197,7 @@ class Run:
         except UserError:
             return None, "its result.json cannot be read: move it away, and train again"
         if record is not None:
-            return record, finished_text(record)
+            return record, record.finished_text
         names, failure = folder_names(self.folder), self.failure
         step = self.last_step
         at = f"step {step:,}" + (f" of {names.steps:,}" if names else "")

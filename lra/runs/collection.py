@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 from lra.base.files import paths_below, replace_text
-from lra.base.settings_hash import hash_of
 from lra.base.text import visible
 from lra.runs.files import RESULT
 from lra.runs.groups import PUBLISHED
 from lra.runs.record import parse_json, read_text, validated
 from lra.runs.schema import Record
+from lra.runs.settings_hash import hash_of
 from lra.types import UserError
 
 __all__ = ["Collection", "Record", "collect", "data_of", "describe", "finished_at", "records_in", "run_key"]

@@ -17,9 +17,9 @@ import numpy as np
 from lra.base.checked_json import checked
 from lra.base.files import replace_text
 from lra.base.printed_commands import shell_command
-from lra.base.settings_hash import hash_of
 from lra.runs.files import RESULT
 from lra.runs.schema import MIXERS, RECORD, SCHEMA_VERSION, Record, RecordFields, method_of
+from lra.runs.settings_hash import hash_of
 from lra.types import UserError
 
 LAST_VERSION = 1000  # largest schema version that is taken for one of a later lra

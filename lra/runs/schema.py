@@ -8,7 +8,7 @@ or gets another meaning raises the version: published records are rewritten, and
 reads them. A setting that is missing in a record was not recorded, and no default replaces it.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Annotated, Any, Literal, NotRequired, cast
 
@@ -324,6 +324,18 @@ class Record(dict[str, Any]):
         return self.outcome["steps"]
 
     @property
+    def steps_text(self) -> str:
+        """The number of steps, of a run that a callback has ended early in the form `8 of 40`."""
+        outcome = self.outcome
+        return (f"{outcome['stopped_step']:,} of " if "stopped_step" in outcome else "") + f"{outcome['steps']:,}"
+
+    @property
+    def finished_text(self) -> str:
+        """The state of the finished run in words."""
+        ended = f", ended at step {self.steps_text}" if "stopped_step" in self.outcome else ""
+        return f"finished, {self.test_accuracy:.2%}{ended}"
+
+    @property
     def test_accuracy(self) -> float:
         """The test accuracy of the best checkpoint."""
         return self.outcome["test_accuracy"]
@@ -365,6 +377,16 @@ def method_of(settings: RunSettings) -> str | None:
     return own_model(settings.get("model", {})) or (mixers[0] if len(mixers) == 1 else None)
 
 
+def method_column(records: Iterable[Record]) -> str:
+    """The head of the column that names rows: `attention` if every row is one, else the field's word for all, `method`.
+
+    A mixer in the attention's place is none, and a model of the user's own need not use the attention that it is given.
+    """
+    settings = (record.settings for record in records)
+    all_attentions = all("attention" in own and not own_model(own.get("model", {})) for own in settings)
+    return "attention" if all_attentions else "method"
+
+
 def own_model(model: Mapping[str, Any]) -> str | None:
     """Name a model that is not the shared encoder by its `name`, else by its class; None for the encoder."""
     target = model.get(TARGET)
@@ -382,29 +404,3 @@ def is_ours(target: object) -> bool:
 RECORD: TypeAdapter[RecordFields] = TypeAdapter(RecordFields)
 TUNED: TypeAdapter[TunedSettings] = TypeAdapter(TunedSettings)
 PRETRAINING_SOURCE: TypeAdapter[PretrainingSource] = TypeAdapter(PretrainingSource)
-
-# How tables compare settings, see lra/tables/variants.py. Options have dotted keys, such as `model.num_layers`.
-
-# The groups in the order in which the name of a row lists their options. `data` is from the provenance.
-GROUPS_IN_NAMES = (
-    "attention", "mixer", "model", "protocol", "size", "task", "data", "recipe", "pretrain", "trainer", "callbacks",
-    "tuned",
-)  # fmt: skip
-# Groups, and options, whose usual value is counted only among runs that share these names; others: among all runs.
-COUNTED_WITHIN: Mapping[str, tuple[Literal["task", "attention", "protocol"], ...]] = {
-    "attention": ("attention", "protocol"),
-    "mixer": ("attention", "protocol"),
-    "protocol": ("protocol",),
-    "protocol.name": (),
-    "task": ("task",),
-    "data": ("task",),
-    "recipe": ("task",),
-    "pretrain": ("task",),
-    "pretrain.name": (),
-}
-OF_SOME_RUNS = "pretrain"  # a group that only some runs have: its name tells which, its options are compared among them
-# Usual whatever the runs have: a table in which all runs have another precision must not look like the paper's.
-USUAL_VALUES = {"trainer.precision": "32-true", "protocol.listops_brackets": "kept"}
-RECORDED_IF_SET = ("pretrain", "trainer", "callbacks", "tuned")  # groups that record what is set, and ALWAYS_RECORDED
-SET_BY_THE_DEVICE = ("trainer.fused_optimizer",)  # recorded only if set, but usual where the device brings it
-TAKE_ANY_ARGUMENT = ("recipe.optimizer", "recipe.schedule")  # a user may add any argument, or choose another class

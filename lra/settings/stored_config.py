@@ -14,9 +14,9 @@ from omegaconf.errors import OmegaConfBaseException
 from lra.base.files import checked_name, read_file
 from lra.base.paths import conf_dirs
 from lra.runs.files import BEST, CONFIG
-from lra.runs.later_settings import drop_removed_settings, values_before
 from lra.runs.record import read_record
 from lra.runs.schema import TARGET
+from lra.runs.settings_hash import drop_removed_settings, values_before
 from lra.settings.added_keys import OWN_ARGUMENTS, USER_GROUPS
 from lra.settings.check import check_config
 from lra.settings.declared import declared_in_group, needed_by_class

@@ -5,11 +5,10 @@ from typing import Any, Literal
 
 from lra.base.files import checked_name
 from lra.base.probes import probe_named
-from lra.base.settings_hash import hash_of
 from lra.data.prepare_again import STORES
 from lra.runs.files import run_folder
-from lra.runs.later_settings import without_values_before
 from lra.runs.schema import ALWAYS_RECORDED
+from lra.runs.settings_hash import hash_of, without_values_before
 from lra.settings.added_keys import added_settings, targets_of
 from lra.settings.pretrain import loss_of_pretraining
 from lra.settings.run_config import RunConfig

@@ -5,8 +5,7 @@ from collections.abc import Iterable
 from lra.base.text import MISSING, hours_text, mean_and_std, number
 from lra.runs.convergence import convergence_rule
 from lra.runs.published_numbers import SOURCES, TASKS, TOLERANCE_POINTS, in_benchmark_order, shorten
-from lra.runs.record_words import method_column
-from lra.runs.schema import Record
+from lra.runs.schema import Record, method_column
 from lra.tables.cells import TRIED, Row, TableCell, cell_note, central_values, indices_of_best, make_rows
 from lra.tables.notes_on_runs import (
     origin_notes,

@@ -9,8 +9,7 @@ from lra.base.spread import binomial_error, sample_std
 from lra.base.text import MISSING, mean_and_std, number
 from lra.runs.convergence import convergence_rule
 from lra.runs.published_numbers import PAPER, TASKS, TEST_EXAMPLES
-from lra.runs.record_words import method_column
-from lra.runs.schema import Record
+from lra.runs.schema import Record, method_column
 from lra.tables.cells import TRIED, TableCell, cell_note, indices_of_best, make_rows
 from lra.tables.comparison import Contender, compare_over_seeds
 from lra.tables.dev_curves import EQUAL_FLOPS, EQUAL_TIME, EqualCost, at_equal_cost, dev_curves

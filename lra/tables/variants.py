@@ -4,7 +4,7 @@ The rule: two records of a task have one key only if all that they hold of metho
 the hashes of their settings, which also cover what older records do not hold, are equal too. Over several tasks, whose
 recipes and data differ, a key is the method and what is unusual among the records of its task. It is made in five
 steps. A name is for display alone: the method and, in brackets, what sets its key apart: `nystrom (num_landmarks=32)`.
-What this must know of the options of other rooms is declared in `lra.runs.schema`, below the record.
+Options have dotted keys, such as `model.num_layers`.
 """
 
 import functools
@@ -15,25 +15,34 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-from lra.base.settings_hash import hash_of
 from lra.runs.flat_settings import NOT_RECORDED, FlatSettings, branches, flatten, value_text
-from lra.runs.later_settings import removed_settings, values_before
 from lra.runs.published_numbers import NOT_SET, SETS_BY_TASK, family_settings, paper_settings
-from lra.runs.schema import (
-    ALWAYS_RECORDED,
-    COUNTED_WITHIN,
-    GROUPS_IN_NAMES,
-    MIXERS,
-    OF_SOME_RUNS,
-    RECORDED_IF_SET,
-    SET_BY_THE_DEVICE,
-    TAKE_ANY_ARGUMENT,
-    TARGET,
-    USUAL_VALUES,
-    Record,
-    RunSettings,
-)
+from lra.runs.schema import ALWAYS_RECORDED, MIXERS, TARGET, Record, RunSettings
+from lra.runs.settings_hash import hash_of, removed_settings, values_before
 
+# The groups in the order in which the name of a row lists their options. `data` is from the provenance.
+GROUPS_IN_NAMES = (
+    "attention", "mixer", "model", "protocol", "size", "task", "data", "recipe", "pretrain", "trainer", "callbacks",
+    "tuned",
+)  # fmt: skip
+# Groups, and options, whose usual value is counted only among runs that share these names; others: among all runs.
+COUNTED_WITHIN: Mapping[str, tuple[Literal["task", "attention", "protocol"], ...]] = {
+    "attention": ("attention", "protocol"),
+    "mixer": ("attention", "protocol"),
+    "protocol": ("protocol",),
+    "protocol.name": (),
+    "task": ("task",),
+    "data": ("task",),
+    "recipe": ("task",),
+    "pretrain": ("task",),
+    "pretrain.name": (),
+}
+OF_SOME_RUNS = "pretrain"  # a group that only some runs have: its name tells which, its options are compared among them
+# Usual whatever the runs have: a table in which all runs have another precision must not look like the paper's.
+USUAL_VALUES = {"trainer.precision": "32-true", "protocol.listops_brackets": "kept"}
+RECORDED_IF_SET = ("pretrain", "trainer", "callbacks", "tuned")  # groups that record what is set, and ALWAYS_RECORDED
+SET_BY_THE_DEVICE = ("trainer.fused_optimizer",)  # recorded only if set, but usual where the device brings it
+TAKE_ANY_ARGUMENT = ("recipe.optimizer", "recipe.schedule")  # a user may add any argument, or choose another class
 ALWAYS_SET = tuple(f"trainer.{option}" for option in ALWAYS_RECORDED)
 UNSET = "unset"  # the value of an option that is recorded only if it is set, for records without it
 SEARCH_IN_NAMES: tuple[Literal["space", "budget"], ...] = ("space", "budget")

@@ -12,7 +12,6 @@ from torch import nn
 from lra.base.checked_json import parsed_json
 from lra.base.files import read_file, replace_text
 from lra.base.processes import WARNING, is_out_of_memory
-from lra.base.settings_hash import hash_of
 from lra.data.datamodule import StoreDataModule
 from lra.from_config import machine_and_loggers
 from lra.run import Run
@@ -20,6 +19,7 @@ from lra.runs.files import CODE, CURVE, DATA, LAST, METRICS, PRETRAINING, RESULT
 from lra.runs.published_numbers import published_accuracy_for
 from lra.runs.record import pack_correct, validated
 from lra.runs.schema import SCHEMA_VERSION, Pretraining, Record
+from lra.runs.settings_hash import hash_of
 from lra.runs.versions import git_commit, versions
 from lra.settings.pretrain import stage_config
 from lra.settings.run_config import RunConfig

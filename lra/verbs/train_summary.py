@@ -22,9 +22,8 @@ from lra.runs.published_numbers import (
     published_accuracy_for,
     shorten,
 )
-from lra.runs.record_words import method_column, steps_text
 from lra.runs.reference_curves import place_of, published_curves
-from lra.runs.schema import MIXERS, Record
+from lra.runs.schema import MIXERS, Record, method_column
 from lra.settings.compose import load_config
 from lra.settings.pretrain import SOURCE
 from lra.settings.run_config import RunConfig
@@ -88,7 +87,7 @@ def print_summary(console: Console, run: Run, record: Record, runs: Path) -> Non
     title = f"{identity['task']}, protocol {identity['protocol']}, size {identity['size']}"
     cells = {
         method_column([record]): identity["attention"],
-        "steps": steps_text(record),
+        "steps": record.steps_text,
         "test accuracy": f"{measured:.2f} %",
         "paper": "–" if paper is None else f"{paper:.2f} %",
         "majority class": f"{majority:.2f} %",
@@ -137,7 +136,7 @@ def verdict(record: Record) -> str:
         as_paper = ", as the paper's (protocol.text_dev=held_out: on train)" if identity["task"] == "text" else ""
         lines.append(f"The checkpoint was selected on the test split{as_paper}.")
     if identity["size"] != "full":
-        lines.append(f"This is size={identity['size']}, NOT the benchmark: other data, and {steps_text(record)} steps.")
+        lines.append(f"This is size={identity['size']}, NOT the benchmark: other data, and {record.steps_text} steps.")
         lines.append(_next_command(record))
         return "\n".join(lines)
     task = identity["task"]

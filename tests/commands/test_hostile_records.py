@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from lra.base.settings_hash import hash_of
 from lra.cli import main
+from lra.runs.settings_hash import hash_of
 from tests.tables.records import make_record
 
 HOSTILE = "=cmd|x\n\\input{/etc/passwd}\n<script>alert(1)</script>[red]\x1b[31m$\\frac{"

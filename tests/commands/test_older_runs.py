@@ -10,8 +10,8 @@ import yaml
 
 from lra import from_config
 from lra.from_config import machine_and_loggers
-from lra.runs.later_settings import REMOVED, VALUE_BEFORE
 from lra.runs.schema import NYSTROM
+from lra.runs.settings_hash import REMOVED, VALUE_BEFORE
 from lra.settings import stored_config
 from lra.settings.compose import load_config
 from lra.settings.run_config import RunConfig

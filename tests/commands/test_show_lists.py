@@ -10,7 +10,6 @@ from lra.base.paths import conf_names, read_choice
 from lra.cli import main
 from lra.run import Run
 from lra.runs.record import OtherVersionError
-from lra.runs.record_words import finished_text
 from lra.verbs.show_choices import differences
 from tests.tables.records import make_record
 from tests.test_conf_folders import write
@@ -61,7 +60,7 @@ def test_every_run_has_a_line_with_its_state(runs, result_of):
     assert finished.keys() == {f"listops/nystrom (num_landmarks={count})" for count in (16, 64)}
     for key, line in lines.items():
         if line.record is not None:
-            assert (line.seed, line.record.test_accuracy, line.state) == (0, 0.37, finished_text(line.record))
+            assert (line.seed, line.record.test_accuracy, line.state) == (0, 0.37, line.record.finished_text)
             assert rows[key].items() >= {"age": "now", "group": "table", "state": line.state}.items()
 
 

@@ -4,7 +4,6 @@ import json
 
 import pytest
 
-from lra.runs.record_words import finished_text
 from tests.commands.test_show_lists import runs as runs  # a finished run of two numbers of landmarks, and others
 from tests.tables.records import make_record
 
@@ -28,7 +27,7 @@ def test_published_records_are_listed_as_finished_runs(published, result_of, wor
     both = [("listops", "full", seed) for seed in (0, 1)]
     assert [(line.task, line.label, line.seed) for line in shown.lines] == both
     for line, row in zip(shown.lines, shown.table.rows, strict=True):
-        assert (line.run, line.record.test_accuracy, line.state) == (None, 0.25, finished_text(line.record))
+        assert (line.run, line.record.test_accuracy, line.state) == (None, 0.25, line.record.finished_text)
         assert line.group == "it's mine, (2)"
         assert {"listops/full", "paper-short-5000steps", line.group, line.state} <= {*row}
 

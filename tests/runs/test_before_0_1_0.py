@@ -5,7 +5,7 @@ import runpy
 
 import pytest
 
-from lra.base.settings_hash import hash_of
+from lra.runs.settings_hash import hash_of
 from tests.conftest import ROOT
 
 PUBLISHED = ROOT / "runs/published"

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from lra.base.settings_hash import hash_of
 from lra.runs.published_numbers import TEST_EXAMPLES, paper_settings
 from lra.runs.record import pack_correct
 from lra.runs.schema import SCHEMA_VERSION, Record
+from lra.runs.settings_hash import hash_of
 from lra.tables.cells import make_rows
 
 # Optimizer steps of the released code's runs.

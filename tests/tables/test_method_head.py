@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from lra.base.settings_hash import hash_of
 from lra.run import Run
 from lra.runs.record import validated
+from lra.runs.settings_hash import hash_of
 from lra.tables.accuracy_table import accuracy_table
 from lra.tables.comparison import contenders
 from lra.tables.comparison_table import comparison_table

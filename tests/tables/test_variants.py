@@ -5,9 +5,9 @@ import re
 import pytest
 
 from lra.runs.flat_settings import flatten
-from lra.runs.later_settings import VALUE_BEFORE
 from lra.runs.record import validated
 from lra.runs.schema import ALWAYS_RECORDED, NYSTROM
+from lra.runs.settings_hash import VALUE_BEFORE
 from lra.settings.compose import load_config
 from lra.settings.which_run import SETTINGS, hashed_settings
 from lra.tables.accuracy_table import accuracy_table

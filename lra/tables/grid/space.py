@@ -14,7 +14,7 @@ from functools import cached_property
 
 from lra.base.overrides import Overrides
 from lra.base.printed_commands import shell_word
-from lra.base.settings_hash import hash_of
+from lra.runs.settings_hash import hash_of
 from lra.settings.override_values import TIMES, drawn_from
 from lra.settings.run_config import RunConfig
 from lra.types import UserError

@@ -18,7 +18,6 @@ from lra.run import Run
 from lra.runs.collection import collect, finished_at
 from lra.runs.files import DATA, METRICS
 from lra.runs.groups import PUBLISHED, find_group, nearest_groups
-from lra.runs.record_words import finished_text
 from lra.runs.reference_curves import place_among, place_of, published_curves, references_of
 from lra.runs.schema import DevCurve, Record
 from lra.settings.command_options import Show
@@ -156,7 +155,7 @@ def _line_of_record(record: Record, label: str, source: Path) -> Line:
         label=label,
         settings_folder=f"{record.protocol}-{record.size}-{record.steps}steps-{record.config_hash}",
         seed=record.seed,
-        state=finished_text(record),
+        state=record.finished_text,
         touched=datetime.fromisoformat(finished_at(record)).timestamp(),
     )
 

@@ -29,8 +29,7 @@ from typing import TYPE_CHECKING
 
 import matplotlib.pyplot as plt
 
-from lra.runs.record_words import method_column
-from lra.runs.schema import Record
+from lra.runs.schema import Record, method_column
 from lra.tables.grid.output import Draw, Tables, make_task_tables, plan_run_or_show
 from lra.tables.grid.run_set import RunSet, read_run_set
 from lra.tables.grid.tuned import searches_of

@@ -11,9 +11,9 @@ from typing_extensions import TypedDict
 
 from lra.base.checked_json import Count, Positive, checked, parsed_json
 from lra.base.files import replace_text
-from lra.base.settings_hash import hash_of
 from lra.runs.record import read_text
 from lra.runs.schema import CHECKED, Amount, Error, Word
+from lra.runs.settings_hash import hash_of
 
 PassName = Literal["forward", "both"]
 PASSES: tuple[PassName, ...] = ("forward", "both")

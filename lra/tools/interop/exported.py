@@ -20,7 +20,7 @@ from lra.attention.base import AttentionBackend
 from lra.base.checked_json import Positive, checked
 from lra.model.mixer import MakeMixers, SequenceMixer, mixer_layers
 from lra.model.self_attention import attention_layers
-from lra.runs.later_settings import drop_removed_settings, values_before
+from lra.runs.settings_hash import drop_removed_settings, values_before
 from lra.tools.interop.files import CONFIG_JSON, SAFETENSORS, first_misfit, read_json, read_tensors
 from lra.types import TaskSpec, UserError
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from lra.base.files import replace_text
-from lra.base.settings_hash import hash_of
+from lra.runs.settings_hash import hash_of
 
 HASHES = Path(__file__).with_name("hashes.json")
 # Keys: a class that a group names in `_target_`, a config group, or a choice of a config group.

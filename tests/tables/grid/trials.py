@@ -2,9 +2,9 @@
 
 import json
 
-from lra.base.settings_hash import hash_of
 from lra.runs.files import RESULT
 from lra.runs.record import validated
+from lra.runs.settings_hash import hash_of
 from lra.settings.which_run import hashed_settings
 from lra.tables.grid.cell import Cell
 from tests.tables.records import make_record

@@ -11,8 +11,8 @@ import torch
 
 import lra as package
 from lra.cli import main
-from lra.runs.later_settings import REMOVED
 from lra.runs.schema import NYSTROM
+from lra.runs.settings_hash import REMOVED
 from lra.tools.verbs.export import exported_config
 from lra.types import UserError
 from tests.commands.test_own_code import CODE, YAML

@@ -1,10 +1,13 @@
-"""Settings of our classes that came later than the first records, and those that were removed.
+"""The hash of a run's settings, which names its folder, and what keeps it equal from version to version.
+
+Settings of our classes came later than the first records, or were removed.
 
 Records and stored configurations may lack the later ones, and have removed ones. At the value that acts as earlier
 versions did, a later setting is neither recorded nor in a run's hash: an earlier run and the same run today are one. A
 removed setting was one of these before.
 """
 
+import hashlib
 import json
 from collections.abc import Mapping, MutableMapping
 from typing import Any
@@ -15,6 +18,11 @@ from lra.types import UserError
 VALUE_BEFORE: dict[str, dict[str, Any]] = {}  # none since 0.1.0
 # Keys: a class. The value that acts as the class does without the setting.
 REMOVED: dict[str, dict[str, Any]] = {}
+
+
+def hash_of(settings: Mapping[str, object]) -> str:
+    """Hash settings to eight hex digits; equal settings have equal hashes."""
+    return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:8]
 
 
 def values_before(settings: Mapping[Any, Any], group: str = "") -> dict[str, Any]:
