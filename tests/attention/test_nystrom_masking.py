@@ -5,7 +5,6 @@ import torch
 
 from lra import from_config
 from lra.settings.compose import load_config
-from lra.settings.which_run import hashed_settings
 from lra.types import UserError
 from tests.attention.test_contract import backend, inputs
 from tests.attention.test_nystrom_choices import by_twin
@@ -57,10 +56,3 @@ def test_the_packed_form_has_no_padding_to_read_so_it_is_not_used():
 def test_what_contradicts_is_refused():
     with pytest.raises(UserError, match=r"attention\.masking=kernel_3 is for"):
         backend("nystrom", "paper", 17, masking="kernel_3", landmarks="valid")
-
-
-def test_runs_from_before_have_the_same_settings():
-    ours = hashed_settings(load_config("train", TRAIN))["attention"]
-    assert not {"masking", "exact_when_short"} & ours.keys()
-    changed = load_config("train", [*TRAIN, "attention.masking=kernel_3"])
-    assert hashed_settings(changed)["attention"]["masking"] == "kernel_3"
