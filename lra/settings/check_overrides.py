@@ -15,11 +15,16 @@ from lra.runs.schema import TARGET
 from lra.settings.added_keys import USER_GROUPS
 from lra.settings.compose import compose_config, sweep_params
 from lra.settings.declared import class_of, declared_in_group, group_options, groups_in, keys_of, names_in
-from lra.settings.environment_values import is_from_environment, with_environment
 from lra.settings.option_groups import EXAMPLES
 from lra.settings.other_words import called_so, last_part
 from lra.settings.override_values import as_text, one_by_one, parse, values_of, with_value
-from lra.settings.read_override import group_of_choice, group_of_options, read_override
+from lra.settings.read_override import (
+    group_of_choice,
+    group_of_options,
+    is_from_environment,
+    read_override,
+    with_environment,
+)
 from lra.settings.run_config import ATTENTION
 from lra.settings.unknown_option import Typed, fits, not_installed, unknown_option
 from lra.settings.unused_options import refuse_unused

@@ -1,4 +1,7 @@
-"""Read an override that a user has typed; what is none is an error that says what to type."""
+"""Read an override that a user has typed; what is none is an error that says what to type.
+
+Text from the environment, as in `seed='${oc.env:SLURM_ARRAY_TASK_ID}'`, is read as if it had been typed.
+"""
 
 import re
 from ast import literal_eval
@@ -7,6 +10,8 @@ from contextlib import suppress
 
 from hydra.core.override_parser.types import Override as Parsed
 from hydra.errors import HydraException
+from omegaconf import OmegaConf
+from omegaconf.errors import InterpolationResolutionError
 
 from lra.base.overrides import Override
 from lra.base.paths import NAMED_GROUPS, conf_choices
@@ -17,6 +22,7 @@ from lra.settings.override_values import parse
 from lra.types import UserError
 
 SWEEP = re.compile(r"(tag|interval|choice|range)\(")
+FROM_ENVIRONMENT = re.compile(r"\$\{oc\.env:\s*(\w+)")
 FIRST_OPTION = {  # what a text without a key is probably meant for
     **dict.fromkeys(("evaluate", "diagnose", "export"), "run"),
     **dict.fromkeys(("report", "publish"), "run_group"),
@@ -58,6 +64,31 @@ def read_override(text: str, verb: str = "train") -> Parsed:
         right = shell_word(override(key, value))
         line = f"{text} cannot be read; a value with special characters is put in quotes: type {right}"
         raise UserError(line, kind="wrong_value", key=key, value=value, right=right) from error
+
+
+def is_from_environment(typed: Parsed) -> bool:
+    """Tell whether the value of an override refers to an environment variable."""
+    value = typed.value()
+    return isinstance(value, str) and FROM_ENVIRONMENT.search(value) is not None
+
+
+def with_environment(typed: Parsed, verb: str) -> Parsed:
+    """Read an override with the text from the environment in place, so that `3` is a number and `true` a truth value.
+
+    Raises:
+        UserError: when a variable is not set, and the override has no default for it.
+    """
+    key = typed.get_key_element()
+    try:
+        text = OmegaConf.create({"value": typed.value()}).value
+    except InterpolationResolutionError as error:
+        variable = FROM_ENVIRONMENT.findall(str(typed.value()))[0]
+        line = f"{typed.input_line}: the environment has no {variable}; type: export {variable}=VALUE, or"
+        raise UserError(f"{line} {shell_word(f'{key}=VALUE')}", kind="wrong_value", key=typed.key_or_group) from error
+    try:
+        return read_override(f"{key}={text}", verb)
+    except UserError:  # what only quotes make a text
+        return read_override(override(key, text), verb)
 
 
 def group_of_choice(name: str, verb: str) -> str | None:
