@@ -23,6 +23,7 @@ from lra.run import Run
 from lra.runs.files import METRICS
 from lra.runs.published_numbers import PAPER, TASKS, TOLERANCE_POINTS
 from lra.runs.schema import Record
+from lra.tables.task_statistics import separation_by_task
 from lra.tools.verbs import new
 from lra.verbs.show_choices import METHODS, choices
 from lra.verbs.train_summary import DEV_ACCURACY, print_summary
@@ -51,16 +52,37 @@ JOBS = (  # of each: the command, the columns that are shown, and what it is wit
 
 
 def promise() -> str:
-    """What the project is for, with what exact attention has reached."""
+    """What the project is for, with what exact attention has reached, and what a reader asks first."""
     full = cells(records("listops"))["full"]
     controls = sum(map(_is_control, _all_methods().values()))
-    return prose(
+    said = prose(
         f"`lra` puts attentions side by side in one encoder: {len(_all_methods()) - controls} published methods,"
         f" {controls} controls, and yours. It trains them on the Long Range Arena and on small generated"
         " [probes](docs/probes.md), and says with seeds and intervals what differs, and what so many seeds cannot tell."
         " It follows the code of the Nyströmformer paper (Xiong et al., AAAI 2021): with exact attention the paper has"
         f" {number(PAPER['full']['listops'])} % on ListOps, `lra` {mean_in_words(full.accuracies)}."
     )
+    return f"{said}\n\n{_in_short()}"
+
+
+def _in_short() -> str:
+    """Answers to what a reader asks first: what for, what was shown, how to add one's own, how sure it is."""
+    cells_here = {(record.task, record.method) for record in records("listops")}
+    separations = separation_by_task(records("probes")).values()
+    told_apart, pairs = (sum(getattr(each, what) for each in separations) for what in ("pairs", "compared"))
+    lines = (
+        "**What for**: reproduce the paper's table, sweep landmarks, compare attentions: [one command"
+        " each](#three-jobs).",
+        f"**Shown so far**: on {len(separations)} probes {told_apart} of {pairs} pairs of methods told apart; of the"
+        f" table's {sum(map(len, PAPER.values()))} cells {len(cells_here)}, all on ListOps, [beside the"
+        " paper's](#what-has-been-reproduced).",
+        "**Yours**: `lra new attention mine` writes a package, `lra examine attention=mine` [puts it through"
+        " everything](#your-own-attention).",
+        "**How sure**: differences are [tested over seeds](docs/numbers.md#how-a-verdict-is-made); attentions equal"
+        " their authors' code, gradients too, or [say where"
+        " not](docs/your_attention.md#where-they-differ-from-their-papers).",
+    )
+    return "\n".join(f"- {line}" for line in lines)
 
 
 def own_attention() -> str:
@@ -98,9 +120,8 @@ def first_run() -> str:
     (demo,) = records("demo")
     cpu, cuda = (f"{setup[build]['megabytes'] / 1000:.1f} GB" for build in ("cpu", "cuda"))
     took = prose(
-        f"The set-up takes about {setup['cpu']['seconds'] / 60:.0f} minutes, mostly downloads, and {cpu} of disk"
-        f" ({cuda} where there is an NVIDIA GPU); the demo trains for"
-        f" {demo.train_seconds / 60:.0f} to 2 minutes on two CPU cores."
+        f"The set-up takes about {setup['cpu']['seconds'] / 60:.0f} minutes, mostly downloads, and {cpu} of disk,"
+        f" {cuda} where there is an NVIDIA GPU."
     )
     return f"{_demo_output(demo)}\n\n{took}"
 
@@ -157,15 +178,17 @@ def standing() -> str:
 
 
 def methods() -> str:
-    """Each attention and mixer with its year, paper and code, the oldest first."""
-    rows = []
+    """Each attention and mixer of a paper with its year, paper and code, the oldest first."""
+    rows: list[tuple[str, ...]] = []
     for (group, name), file in _all_methods().items():
         paper = _paper(file)
-        year = MISSING if paper == MISSING else paper.split("]")[0][-4:]
+        if paper == MISSING:
+            continue
+        year = paper.split("]")[0][-4:]
         code = file["_target_"].rsplit(".", 1)[0].replace(".", "/") + ".py"
         model = file["display"] + (" (a control)" if _is_control(file) else "")
         rows.append((year, f"{model}, `{group}={name}`", paper, f"[{Path(code).name}]({code})"))
-    return table(("year", "model", "paper", "code"), sorted(rows, key=lambda row: (row[0] == MISSING, row[0], row[1])))
+    return table(("year", "model", "paper", "code"), sorted(rows))
 
 
 def method_costs() -> str:
