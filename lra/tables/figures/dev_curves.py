@@ -23,7 +23,7 @@ MOST_PANELS = {1: 3, 2: 5}  # side by side, by the number of the paper's columns
 LETTERS_OF_INCH = 13  # of a panel's name
 PANEL, PANEL_OF_ONE_ROW, LONE_PANEL, AROUND = 0.95, 1.15, 2.0, 0.6  # heights in inches
 LEAST_IN_THOUSANDS = 10_000  # steps, on a narrow axis
-NUMBERS_OF_NARROW = plt.MaxNLocator(2, steps=[1, 2, 4, 5, 10])  # 800 steps have 400 and 800
+MULTIPLES_OF_NARROW = [1, 2, 4, 5, 10]  # of a power of ten, on a narrow axis: of 800 steps it has 400 and 800
 MOST_LINES = 4  # of a legend in the place of a panel
 DASHES: tuple[Any, ...] = (  # of each seed, so that it is found in grey too: lengths of lines and gaps, in line widths
     "-", "--", "-.", (0, (9, 2, 2, 2)), DASH_DOT_DOT, (0, (9, 2)),
@@ -69,7 +69,8 @@ def plot_curves(curves: Curves, path: Path, *, title: str, majority_rate: float,
         plots.majority_line(axis, majority_rate)
         axis.set_title(figure_names.short_name(name, letters=int(LETTERS_OF_INCH * WIDTHS[columns] / across)))
     narrow = across > 1 and columns == 1
-    axes[0, 0].xaxis.set_major_locator(NUMBERS_OF_NARROW if narrow else plots.round_numbers(3 if across > 1 else 6))
+    numbers = plt.MaxNLocator(2, steps=MULTIPLES_OF_NARROW) if narrow else plots.round_numbers(3 if across > 1 else 6)
+    axes[0, 0].xaxis.set_major_locator(numbers)
     in_thousands = narrow and axes[0, 0].get_xlim()[1] >= LEAST_IN_THOUSANDS
     if in_thousands:
         axes[0, 0].xaxis.set_major_formatter(lambda step, _: f"{step / 1000:g}")

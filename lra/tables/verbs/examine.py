@@ -1,6 +1,6 @@
 """lra examine: put an attention of your own through everything that a laptop can do, and write one page.
 
-  lra examine attention=mine                  contract, cost, probes, short tasks, diagnosis: one to two hours on two cores
+  lra examine attention=mine                  contract, cost, probes, short tasks, diagnosis: 1 to 2 hours on two cores
   lra examine plan attention=mine             the commands, with the hours of the trainings
   lra examine attention=nystrom,mine workers=2
   lra examine mixer=mine task=listops seed=0  one short task, one seed
