@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 
 from lra.base.overrides import Override, Overrides
 from lra.base.printed_commands import command, override, shell_word, typed_command
+from lra.run import Run
 from lra.settings.command_options import Evaluate
 from lra.settings.override_values import values_of
 from lra.settings.read_override import read_override
@@ -57,12 +58,18 @@ def _of_this_command(argument: Override) -> str:
 
 
 def run(cfg: RunConfig) -> Evaluation:
-    """Test the run that `cfg.run` and `cfg.seed` name."""
+    """Test the run that `cfg.run` and `cfg.seed` name.
+
+    Raises:
+        UserError: when there is no such run.
+    """
     asked = Evaluate.view(cfg)
     if asked.run is None:
         right = [command("evaluate", "run=a1b9200f", "seed=0"), command("show runs")]
         line = f"run= is missing; type for example: {right[0]}; {right[1]} lists them"
         raise UserError(line, kind="missing_option", key="run", right=right)
-    from lra.verbs.evaluate_run import evaluate_run  # torch: a mistyped word is told at once
+    found = Run.find(asked.run, runs=asked.paths.runs, seed=asked.seed)
+    from lra.verbs.evaluate_run import evaluate_run  # torch: a mistyped word or run is told at once
 
-    return evaluate_run(asked, {key: value for key in OF_TRAINER if (value := getattr(asked, key)) is not None})
+    trainer = {key: value for key in OF_TRAINER if (value := getattr(asked, key)) is not None}
+    return evaluate_run(found, asked, trainer)

@@ -72,18 +72,15 @@ class Evaluation:
             raise UserError(line, kind="other_accuracy", key=str(self.run.folder), value=self.accuracy)
 
 
-def evaluate_run(cfg: Evaluate, trainer: Mapping[str, object]) -> Evaluation:
-    """Test the run that `cfg.run` and `cfg.seed` name, and compare its accuracy with the recorded one.
+def evaluate_run(run: Run, cfg: Evaluate, trainer: Mapping[str, object]) -> Evaluation:
+    """Test a run, and compare its accuracy with the recorded one.
 
     Args:
+        run: the run.
         cfg: the configuration of `lra evaluate`.
         trainer: options of the trainer that differ from those of the training.
-
-    Raises:
-        UserError: when there is no such run.
     """
     console = make_console()
-    run = Run.find(str(cfg.run), runs=cfg.paths.runs, seed=cfg.seed)
     trained = run.config_at(cfg)
     console.print(visible(str(run.folder)), style="dim")
     if trained.num_processes > 1:
