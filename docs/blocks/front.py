@@ -29,6 +29,7 @@ from lra.verbs.show_choices import METHODS, choices
 from lra.verbs.train_summary import DEV_ACCURACY, print_summary
 
 FIRST_LINES = 4  # of the demo's output: the rest has its dev accuracies, and what to type next
+CELLS = sum(map(len, PAPER.values()))  # of the paper's table
 PRINTED_WIDTH = 90  # letters of a code block of the site at 1,400 pixels
 
 SOURCE = re.compile(r"(?P<authors>.+), (?P<venue>[^,]+ \d{4}), arXiv (?P<paper>\d+\.\d+)")
@@ -54,11 +55,12 @@ JOBS = (  # of each: the command, the columns that are shown, and what it is wit
 def promise() -> str:
     """What the project is for, with what exact attention has reached, and what a reader asks first."""
     full = cells(records("listops"))["full"]
-    controls = sum(map(_is_control, _all_methods().values()))
+    controls = [f"`{name}`" for (_, name), file in _all_methods().items() if _is_control(file)]
     said = prose(
-        f"`lra` puts attentions side by side in one encoder: {len(_all_methods()) - controls} published methods,"
-        f" {controls} controls, and yours. It trains them on the Long Range Arena and on small generated"
-        " [probes](docs/probes.md), and says with seeds and intervals what differs, and what so many seeds cannot tell."
+        f"`lra` puts attentions side by side in one encoder: {len(_all_methods()) - len(controls)} published methods,"
+        f" {len(controls)} controls ({joined(controls)}), and yours. It trains them on the Long Range Arena and on"
+        " small generated [probes](docs/probes.md), and says with seeds and intervals what differs, and what so many seeds"
+        " cannot tell."
         " It follows the code of the Nyströmformer paper (Xiong et al., AAAI 2021): with exact attention the paper has"
         f" {number(PAPER['full']['listops'])} % on ListOps, `lra` {mean_in_words(full.accuracies)}."
     )
@@ -69,12 +71,12 @@ def _in_short() -> str:
     """Answers to what a reader asks first: what for, what was shown, how to add one's own, how sure it is."""
     cells_here = {(record.task, record.method) for record in records("listops")}
     separations = separation_by_task(records("probes")).values()
-    told_apart, pairs = (sum(getattr(each, what) for each in separations) for what in ("pairs", "compared"))
+    told_apart, pairs = sum(each.pairs for each in separations), sum(each.compared for each in separations)
     lines = (
         "**What for**: reproduce the paper's table, sweep landmarks, compare attentions: [one command"
         " each](#three-jobs).",
         f"**Shown so far**: on {len(separations)} probes {told_apart} of {pairs} pairs of methods told apart; of the"
-        f" table's {sum(map(len, PAPER.values()))} cells {len(cells_here)}, all on ListOps, [beside the"
+        f" table's {CELLS} cells {len(cells_here)}, all on ListOps, [beside the"
         " paper's](#what-has-been-reproduced).",
         "**Yours**: `lra new attention mine` writes a package, `lra examine attention=mine` [puts it through"
         " everything](#your-own-attention).",
@@ -161,12 +163,11 @@ def standing() -> str:
             converged = f"{cell.converged} of {cell.count}"
             paper = number(cell.reference)
             rows.append((f"`{name}`", str(cell), paper, difference, converged, hours, commits_of(seeds)))
-    number_of_cells = sum(len(tasks) for tasks in PAPER.values())
     processors = filter(None, {each.provenance["versions"].get("processor") for each in every})
     devices = {each.cost["device"] for each in every}
     majority = number(100 * every[0].majority_rate, 0)
     said = prose(
-        f"**{len(rows)} of the table's {number_of_cells} cells, all on ListOps, none on Text, Retrieval, Image or"
+        f"**{len(rows)} of the table's {CELLS} cells, all on ListOps, none on Text, Retrieval, Image or"
         f" Pathfinder: {near['several']} within {TOLERANCE_POINTS['listops']:.0f} points of the paper over several"
         f" seeds, {near['one']} more by one seed each.** Test accuracy in percent, as above. A run that did not"
         f" *converge* stayed near the majority class ({majority} % here), and so did the paper's Performer and"

@@ -116,16 +116,17 @@ def _longest_chain(of_task: list[Record]) -> list[str]:
 
 def exact_beside_mamba2() -> str:
     """Say on which probes exact attention is better than Mamba-2, and on which it is worse, among all pairs there."""
-    better: list[str] = []
-    worse: list[str] = []
-    unknown: list[str] = []
+    better, worse, unknown = "significantly better than Mamba-2", "significantly worse", "not to be told from it"
+    found: dict[str, list[str]] = {better: [], worse: [], unknown: []}
     for task, of_task in by_task(FILE).items():
         pairs = significant_pairs(seeds_of_rows(cells(of_task)))
-        where = better if Pair("full", "mamba2") in pairs else worse if Pair("mamba2", "full") in pairs else unknown
-        where.append(f"`{task}`")
-    parts = [f"significantly better than Mamba-2 on {joined(better)}", f"significantly worse on {joined(worse)}"]
-    if unknown:
-        parts.append(f"not to be told from it with three seeds on {joined(unknown)}")
+        if Pair("full", "mamba2") in pairs:
+            found[better].append(f"`{task}`")
+        elif Pair("mamba2", "full") in pairs:
+            found[worse].append(f"`{task}`")
+        else:
+            found[unknown].append(f"`{task}`")
+    parts = [f"{how} on {joined(tasks)}" for how, tasks in found.items() if tasks]
     return prose(f"Here exact attention is {'; '.join(parts)}.")
 
 

@@ -1,10 +1,8 @@
 """The hash of a run's settings, which names its folder, and what keeps it equal from version to version.
 
-Settings of our classes came later than the first records, or were removed.
-
-Records and stored configurations may lack the later ones, and have removed ones. At the value that acts as earlier
-versions did, a later setting is neither recorded nor in a run's hash: an earlier run and the same run today are one. A
-removed setting was one of these before.
+Settings may come later than the first records, and may be removed. Records and stored configurations may lack the
+later ones, and have removed ones. At the value that acts as earlier versions did, a later setting is neither recorded
+nor in a run's hash: an earlier run and the same run today are one. A removed setting was one of these before.
 """
 
 import hashlib

@@ -150,7 +150,7 @@ def label_points(
     written: list[Artist] = []
     for index, label in enumerate(labels):
         had_better_not_cover = sides_of([*thin, *near[:index], *near[index + 1 :]])
-        must_not_cover = sides_of(taken)
+        must_not_cover, not_to_cross = sides_of(taken), sides_of(names)
         text = _annotation(axis, label)
         written.append(text)
         x, y = at[label]
@@ -159,7 +159,7 @@ def label_points(
             for distance, aside, box in _around(x, y, text.get_window_extent(), scale)
             if _contains(inside, box)
             and not number_covered(box, must_not_cover)
-            and not (names and distance >= LINE_FROM and _crosses(_line_to(box, x, y), sides_of(names)))
+            and not (distance >= LINE_FROM and _crosses(_line_to(box, x, y), not_to_cross))
         ]
         if not free:
             for artist in written:
