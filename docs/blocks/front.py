@@ -59,8 +59,8 @@ def promise() -> str:
     said = prose(
         f"`lra` puts attentions side by side in one encoder: {len(_all_methods()) - len(controls)} published methods,"
         f" {len(controls)} controls ({joined(controls)}), and yours. It trains them on the Long Range Arena and on"
-        " small generated [probes](docs/probes.md), and says with seeds and intervals what differs, and what so many seeds"
-        " cannot tell."
+        " small generated [probes](docs/probes.md), and says with seeds and intervals what differs, and what so many"
+        " seeds cannot tell."
         " It follows the code of the Nyströmformer paper (Xiong et al., AAAI 2021): with exact attention the paper has"
         f" {number(PAPER['full']['listops'])} % on ListOps, `lra` {mean_in_words(full.accuracies)}."
     )
