@@ -218,6 +218,12 @@ def cell_note(cells: Iterable[TableCell]) -> str:
     return note
 
 
+def central_note(cells: Iterable[TableCell]) -> str:
+    """Word which number stands for the seeds, for the caption of a figure of some cells."""
+    mean = "mean over the seeds"
+    return f"{mean}, or median where only some converged" if any(cell.partly_converged for cell in cells) else mean
+
+
 def central_values(rows: Iterable[Row], task: str) -> list[float | None]:
     """The numbers that stand for the seeds of each row on a task; None for a cell that is missing."""
     return [None if cell is None else cell.central_value for cell in (row.cells.get(task) for row in rows)]

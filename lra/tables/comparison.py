@@ -11,7 +11,7 @@ from lra.runs.schema import MIXERS, Record
 from lra.tables.cells import Row, TableCell, make_rows
 from lra.tables.seeds_needed import cannot_tell, few_seeds
 from lra.tables.statistics.estimators import LEAST_SEEDS_FOR_T, Interval, paired_bootstrap
-from lra.tables.statistics.significance import Comparison, Seeds, compare, significant
+from lra.tables.statistics.significance import Comparison, Pair, Seeds, compare, significant, significant_pairs
 from lra.tables.variants import RowKey
 
 SIGNIFICANT = {True: "significant", False: "n.s."}
@@ -123,6 +123,16 @@ def seeds_of_rows(cells: Mapping[str, TableCell]) -> Seeds:
         for name, cell in cells.items()
         if cell.count >= LEAST_SEEDS_FOR_T and not cell.partly_converged
     }
+
+
+def not_below_the_best(cells: Mapping[str, TableCell]) -> set[str]:
+    """Name the cells that are not significantly below the best of those that can be compared; none of one cell."""
+    seeds = seeds_of_rows(cells)
+    if len(seeds) < 2:
+        return set()
+    pairs = significant_pairs(seeds)
+    best = max(seeds, key=lambda name: sum(seeds[name]) / len(seeds[name]))
+    return {name for name in seeds if Pair(best, name) not in pairs}
 
 
 def compare_over_seeds(cells: Mapping[str, TableCell], baseline: str) -> Comparison | None:

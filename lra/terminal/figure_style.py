@@ -66,6 +66,13 @@ class Look(NamedTuple):
         """The arguments of `Axes.plot` for markers without a line."""
         return {"color": self.colour, "marker": self.marker, "ls": ""}
 
+    @property
+    def of_seeds(self) -> dict[str, Any]:
+        """The arguments of `Axes.plot` for seeds: small hollow marks that show what lies below them."""
+        return {
+            "ls": "", "marker": self.marker, "ms": 2.8, "mfc": "none", "mec": self.colour, "mew": 0.6, "zorder": 2.5,
+        }  # fmt: skip
+
 
 NO_NAME = Look(GREY, "", "-")  # of what stands in the background
 OF_METHOD = {  # the same in each figure

@@ -9,6 +9,7 @@ import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
 
 from lra.tables.attention_sweep import EXACT, WHOLE, MeanAndStd, Point, SweptNumber, sweep_ranges
+from lra.tables.cells import central_note
 from lra.terminal import figure_names, figure_style, plots
 from lra.terminal.figure_file import Drawn
 from lra.terminal.figure_style import DASH_DOT_DOT, NO_NAME, WIDTHS, Look, hover
@@ -149,7 +150,7 @@ def _draw_variant(axes: Panels, of_name: list[tuple[float, Point]], look: Look, 
         _draw_line(axes["errors"], known, lambda point: point.pinv_residual, hollow, "", swept.head)
     for x, point in known:
         if point.cell.count > 1:
-            axes["accuracy"].plot([x] * point.cell.count, point.cell.accuracies, **_of_seeds(look))
+            axes["accuracy"].plot([x] * point.cell.count, point.cell.accuracies, **look.of_seeds)
 
 
 def _draw_line(
@@ -169,11 +170,6 @@ def _draw_line(
         hover(dot, f"{head} {point.name}: {mean:.4g}{shown}; accuracy {point.cell} %")
 
 
-def _of_seeds(look: Look) -> dict[str, Any]:
-    """How the seeds are drawn: small hollow marks that show what lies below them."""
-    return {"ls": "", "marker": look.marker, "ms": 2.8, "mfc": "none", "mec": look.colour, "mew": 0.6, "zorder": 2.5}
-
-
 def _draw_without_number(axes: Panels, point: Point, look: Look, label: str, place: int) -> None:
     """Draw an attention without the number: a line across each panel, its seeds at the right of it."""
     values = {
@@ -186,7 +182,7 @@ def _draw_without_number(axes: Panels, point: Point, look: Look, label: str, pla
         if key in axes:
             axes[key].axhline(height, ls=line, color=look.colour, label=label if key == "accuracy" else "", zorder=1.9)
     if point.cell.count > 1:
-        _draw_at_right(axes["accuracy"], point.cell.accuracies, _of_seeds(look), place)
+        _draw_at_right(axes["accuracy"], point.cell.accuracies, look.of_seeds, place)
 
 
 def _draw_at_right(axis: Axes, heights: Sequence[float], how: Mapping[str, Any], place: int) -> None:
@@ -203,7 +199,7 @@ def _draw_convergence(
     failed = False
     place_at_right = 0
     for point in points:
-        seeds = _of_seeds(looks[point.variant])
+        seeds = looks[point.variant].of_seeds
         steps = [step for step in point.convergence_steps.values() if step is not None]
         none = [DID_NOT_CONVERGE * latest] * (len(point.convergence_steps) - len(steps))
         crosses = seeds | {"marker": "x", "ms": 3.5, "mew": 0.9}
@@ -249,8 +245,7 @@ def _set_axes(axes: Panels, numbers: Sequence[int], head: str, columns: int) -> 
 
 def _sentences(points: Sequence[Point], axes: Panels) -> list[str]:
     """Word what the marks mean."""
-    mixed = any(point.cell.partly_converged for point in points)
-    central = "mean over the seeds, or median where only some converged" if mixed else "mean over the seeds"
+    central = central_note(point.cell for point in points)
     has_lines = any(point.number is None for point in points)
     at_right = " (of the horizontal lines at the right of the axis)" if has_lines else ""
     sentences = [f"Lines: {central}; hollow marks: seeds{at_right}."]

@@ -12,8 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 
 from lra.tables.cells import Row
-from lra.tables.comparison import seeds_of_rows
-from lra.tables.statistics.significance import Pair, significant_pairs
+from lra.tables.comparison import not_below_the_best
 from lra.terminal import figure_names, figure_style
 from lra.terminal.display_names import TASK, display_name
 from lra.terminal.figure_file import Drawn
@@ -62,7 +61,9 @@ def plot_heat_map(
     )
     has_means = len(common) > 1 and columns > 1
     shares = np.full((len(ordered), len(tasks)), np.nan)
-    leading = {task: _not_below_the_best(rows, task) for task in tasks}
+    leading = {
+        task: not_below_the_best({row.name: row.cells[task] for row in rows if task in row.cells}) for task in tasks
+    }
     for y, row in enumerate(ordered):
         for x, task in enumerate(tasks):
             cell = row.cells.get(task)
@@ -102,16 +103,6 @@ def plot_heat_map(
 def _mean(row: Row, tasks: Sequence[str]) -> float:
     values = [row.cells[task].central_value for task in tasks if task in row.cells]
     return sum(values) / len(values) if values else 0.0
-
-
-def _not_below_the_best(rows: Sequence[Row], task: str) -> set[str]:
-    """Name the rows that are not significantly below the best of those whose seeds can be compared; none of one row."""
-    seeds = seeds_of_rows({row.name: row.cells[task] for row in rows if task in row.cells})
-    if len(seeds) < 2:
-        return set()
-    pairs = significant_pairs(seeds)
-    best = max(seeds, key=lambda name: sum(seeds[name]) / len(seeds[name]))
-    return {name for name in seeds if Pair(best, name) not in pairs}
 
 
 def _write(axis: Axes, x: float, y: float, text: str, colour: str) -> Text:
