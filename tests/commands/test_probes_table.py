@@ -86,12 +86,12 @@ def test_the_plan_is_of_the_search_until_it_is_over(trained, result_of):
     plan = result_of("table", "plan", *words)
     assert [cell.trial for cell in plan.run_set.cells] == [0, 1, 2]
     assert plan.run_set.group.name == "probes_rates"
-    assert (plan.count_missing, plan.searched_for) == (3, "table")
+    assert (plan.count_missing, plan.run_set.searched_for) == (3, "table")
     assert not trained
     assert main(["table", "run", *words]) == 0
     plan = result_of("table", "plan", *words)
     assert [cell.which for cell in plan.run_set.cells] == ["seed 0", "seed 1", "seed 2"]
-    assert (plan.count_missing, plan.searched_for) == (0, None)
+    assert (plan.count_missing, plan.run_set.searched_for) == (0, None)
 
 
 def test_another_recipe_is_not_searched(trained):
@@ -129,3 +129,19 @@ def test_no_table_has_probes_and_the_benchmarks_tasks():
     (of_table,) = spell_out_all("paper_table", ["task=all", "attention=full"])[1:]
     assert {*of_probes.removeprefix("task=").split(",")} == probes == {*sweep_params("probes")["task"].split(",")}
     assert not {*of_table.removeprefix("task=").split(",")} & probes
+
+
+@pytest.mark.slow
+def test_a_sweep_over_pairs_searches_a_rate_for_each_number_of_them(trained, home, result_of):
+    words = ["attention=linear,full", "task.sizes.full.pairs=4,8", "task.sizes.full.keys=8", "recipe.steps=4"]
+    plan = result_of("sweep", "capacity", "plan", *words)
+    assert (plan.count_missing, plan.run_set.searched_for) == (2 * 2 * 3, "sweep capacity")
+    assert plan.command.startswith("lra sweep capacity run attention=linear,full")
+    made = result_of("sweep", "capacity", "run", *words)
+    assert len(trained) == 2 * 2 * 3 + 2 * 2 * 3
+    assert {(row["attention"], row["pairs"], row["count"], row["tried"]) for row in made.tables[0].table.csv_rows} == {
+        (method, pairs, 3, 3) for method in ("linear", "full") for pairs in (4, 8)
+    }
+    assert [drawn.path for drawn in made.tables[0].figures] == [home / "capacity" / "capacity-recall.png"]
+    shown = result_of("sweep", "capacity", "show", "attention=full")
+    assert [row[0] for row in shown.tables[0].table.rows] == ["full"]

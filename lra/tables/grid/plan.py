@@ -67,7 +67,6 @@ class Plan:
         kinds: what is known of each kind of cells.
         proposal: how many cells to run at a time; None where no more than one is left, or nothing could be measured.
         command: the command that runs the missing cells.
-        searched_for: the verb whose cells follow where these are the trials of the search that they begin with.
         seeds_needed: how many seeds a difference of one point would need, by task, of the verb that says so.
     """
 
@@ -75,7 +74,6 @@ class Plan:
     kinds: list[PlannedKind]
     proposal: Proposal | None
     command: str
-    searched_for: str | None = None
     seeds_needed: dict[str, SeedsNeeded] = field(default_factory=dict)
 
     @property
@@ -92,8 +90,8 @@ class Plan:
         """Print what follows the lines of the kinds and their sum."""
         if self.proposal is not None:
             console.print(self.proposal.text)
-        if self.searched_for is not None:
-            console.print(f"then the cells, whose steps take as long; lra {self.searched_for} run does both")
+        if (verb := self.run_set.searched_for) is not None:
+            console.print(f"then the cells, whose steps take as long; lra {verb} run does both")
         for needed in self.seeds_needed.values():
             console.print(needed.note)
 

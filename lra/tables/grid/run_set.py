@@ -49,6 +49,7 @@ class RunSet:
         options: the verb's own options, as in `conf/VERB.yaml`.
         launcher: overrides of the Hydra launcher.
         sweeps: the overrides of every run, by the name of the sweep that brings the others.
+        searched_for: the typed verb with its subcommand, where these are the trials of the search that it begins with.
 
     Attributes:
         group_records: all records of the run group that `records` has read.
@@ -58,10 +59,18 @@ class RunSet:
     """
 
     def __init__(
-        self, command: str, typed: Overrides, options: OverRuns, launcher: Overrides, sweeps: dict[str, Overrides]
+        self,
+        command: str,
+        typed: Overrides,
+        options: OverRuns,
+        launcher: Overrides,
+        sweeps: dict[str, Overrides],
+        *,
+        searched_for: str | None = None,
     ):
         self.command, self.verb, self.options, self.launcher = command, command.split()[0], options, launcher
         self.sweeps, self._typed, self._overrides = sweeps, typed, sweeps[options.sweep]
+        self.searched_for = searched_for
         self.group_records: list[Record] = []
         self.problems: list[str] = []
         self.shows_a_part = self.shows_nothing = False
@@ -77,7 +86,7 @@ class RunSet:
 
     def typed_command(self, action: str, *changes: str, without: Sequence[str] = ()) -> str:
         """Word the command that was typed, with another action, and with overrides in place of some that were typed."""
-        verb, *subcommand = self.command.split()
+        verb, *subcommand = (self.searched_for or self.command).split()
         flags = [*subcommand, action]
         return typed_command(verb, *changes, without=[*ACTIONS, *without], flags=flags)
 
@@ -208,12 +217,19 @@ class RunSet:
         return list(dict.fromkeys(cell.choice("task") for cell in self.cells))
 
 
-def read_run_set(verb: str, arguments: Sequence[str], *, swept: str = "", second_sweep: str | None = None) -> RunSet:
+def read_run_set(
+    verb: str,
+    arguments: Sequence[str],
+    *,
+    swept: str = "",
+    second_sweep: str | None = None,
+    searched_for: str | None = None,
+) -> RunSet:
     """Read what was typed after one of these verbs, and check it.
 
     The arguments are an action or none, then options of the verb (of `conf/VERB.yaml`), of the Hydra launcher, and
     overrides of every run. The cells of `second_sweep` are added, with the same overrides except those of `attention`.
-    `swept` is the subcommand after `lra sweep`, and the sweep unless another is typed.
+    `swept` is the subcommand after `lra sweep`, and the sweep unless another is typed; `searched_for`: as in `RunSet`.
 
     Raises:
         UserError: for a wrong action, option or value.
@@ -256,7 +272,7 @@ def read_run_set(verb: str, arguments: Sequence[str], *, swept: str = "", second
     if brings_search:
         brought = {key: value for key, value in search_of_sweep(options.sweep).items() if key not in own.keys}
         options = options.changed({**brought, "budget": int(brought.get("budget", options.budget))})
-    tuned = brings_search or (TUNED in others and options.has("search"))
+    tuned = brings_search or (TUNED in others and options.has("search") and options.search is not None)
     if tuned:
         others = Overrides(each for each in others if each != TUNED)
     overrides = Overrides([f"sweep={options.sweep}", *spell_out_all(options.sweep, others)])
@@ -282,7 +298,7 @@ def read_run_set(verb: str, arguments: Sequence[str], *, swept: str = "", second
     sweeps = {options.sweep: overrides}
     if second_sweep is not None:
         sweeps[second_sweep] = overrides.without("attention", "attention.")
-    run_set = RunSet(full_verb, typed, options, launcher, sweeps)
+    run_set = RunSet(full_verb, typed, options, launcher, sweeps, searched_for=searched_for)
     group = run_set.group
     if options.what != "show" and group.suffix == PUBLISHED:
         right = [run_set.typed_command("show"), run_set.typed_command(options.what, without=["run_group"])]

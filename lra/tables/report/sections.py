@@ -4,9 +4,11 @@ from collections.abc import Iterable
 from functools import partial
 
 from lra.tables.attention_sweep import SWEEPS, sweep_points, sweep_table
+from lra.tables.capacity import CAPACITY, capacity_rows, capacity_table, numbers_of_pairs
 from lra.tables.comparison_table import comparison_table
 from lra.tables.dev_curves import dev_curves
 from lra.tables.figures.attention_sweep import plot_sweep
+from lra.tables.figures.capacity import plot_capacity
 from lra.tables.figures.comparison import plot_pareto
 from lra.tables.notes_on_runs import protocol_steps_and_size, provenance_notes
 from lra.tables.report.curve_panels import curve_panels
@@ -28,8 +30,8 @@ def report_sections(parts: Iterable[tuple[TaskResults, Part]]) -> list[Section]:
 def task_part(results: TaskResults) -> Part:
     """Make the tables and figures of one task, from its records of one protocol and size.
 
-    They are a comparison of several methods, the sweeps over a number of an attention, and learning curves; the part is
-    empty if the records are enough for none of them.
+    They are a comparison of several methods, the sweeps over a number of an attention or of pairs to recall, and
+    learning curves; the part is empty if the records are enough for none of them.
     """
     task, records = results.task, results.records
     majority_rate = records[0].majority_rate
@@ -49,6 +51,10 @@ def task_part(results: TaskResults) -> Part:
             figures[swept.name] = page_figure(
                 partial(plot_sweep, points, swept, title=task, majority_rate=majority_rate)
             )
+    rows = capacity_rows(records)
+    if len(numbers_of_pairs(rows)) > 1:
+        tables.append(capacity_table(rows, title=f"{CAPACITY.capitalize()}: {conditions}"))
+        figures[CAPACITY] = page_figure(partial(plot_capacity, rows, title=task, majority_rate=majority_rate))
     panels = curve_panels(dev_curves(records), majority_rate=majority_rate)
     notes = provenance_notes(records)
     with_notes = [table.without_empty_columns().with_notes(*notes) for table in tables]
