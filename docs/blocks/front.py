@@ -69,20 +69,23 @@ def promise() -> str:
 
 def _in_short() -> str:
     """Answers to what a reader asks first: what for, what was shown, how to add one's own, how sure it is."""
-    cells_here = {(record.task, record.method) for record in records("listops")}
+    here = list(cells(records("listops")).values())
+    within = [cell for cell in here if cell.inside]
+    near_majority = sum(cell.converged == 0 for cell in within)
     separations = separation_by_task(records("probes")).values()
     told_apart, pairs = sum(each.pairs for each in separations), sum(each.compared for each in separations)
     lines = (
         "**What for**: reproduce the paper's table, sweep landmarks, compare attentions: [one command"
         " each](#three-jobs).",
-        f"**Shown so far**: on {len(separations)} probes {told_apart} of {pairs} pairs of methods told apart; of the"
-        f" table's {CELLS} cells {len(cells_here)}, all on ListOps, [beside the"
-        " paper's](#what-has-been-reproduced).",
-        "**Yours**: `lra new attention mine` writes a package, `lra examine attention=mine` [puts it through"
-        " everything](#your-own-attention).",
-        "**How sure**: differences are [tested over seeds](docs/numbers.md#how-a-verdict-is-made); attentions equal"
-        " their authors' code, gradients too, or [say where"
-        " not](docs/your_attention.md#where-they-differ-from-their-papers).",
+        f"**Shown so far**: on {len(separations)} probes {told_apart} of {pairs} pairs of methods were told apart."
+        f" Of the paper's {CELLS} accuracies {len(here)} were measured again, all on ListOps: [{len(within)} are"
+        f" near](#what-has-been-reproduced), {near_majority} of them because both stay at the majority class.",
+        "**Yours**: `lra new attention mine`, `pip install -e mine`; then `lra examine attention=mine`, one to two"
+        " hours of [probes, short tasks, costs and errors](#your-own-attention).",
+        "**How sure**: differences are [tested over seeds](docs/numbers.md#how-a-verdict-is-made), all pairs of a task"
+        " together; attentions equal their authors' code, gradients too, or [say where"
+        " not](docs/your_attention.md#where-they-differ-from-their-papers). Not run yet: four of the paper's five tasks"
+        " at full size, and [any GPU](docs/clusters.md).",
     )
     return "\n".join(f"- {line}" for line in lines)
 
