@@ -14,7 +14,7 @@ from hydra.utils import instantiate
 from lra.base.paths import read_choice
 from lra.runs.files import BEST
 from lra.runs.schema import TARGET, own_model
-from lra.settings.check import OWN_MODEL, check_values
+from lra.settings.check_values import OWN_MODEL, check_values
 from lra.settings.cuda_graphs import records_step
 from lra.settings.run_config import RunConfig
 from lra.settings.which_run import store_dir

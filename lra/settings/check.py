@@ -4,31 +4,23 @@ Values have their declared types and do not contradict each other; every option 
 """
 
 import re
-from collections.abc import Iterator
-from typing import Any
 
-import yaml
-from omegaconf import DictConfig, OmegaConf
+from omegaconf import DictConfig
 
 from lra.base.checked_json import checked
 from lra.base.files import checked_name
-from lra.base.option_types import WrongValueError, allows, first_wrong
-from lra.base.paths import NO_OPTION_KEYS
 from lra.base.printed_commands import typed_overrides
-from lra.runs.schema import TARGET, TUNED, is_ours, own_model
+from lra.runs.schema import TARGET, TUNED, is_ours
 from lra.settings.added_keys import CALLBACKS_INSTEAD, USER_GROUPS, targets_of
+from lra.settings.check_values import check_values
 from lra.settings.cuda_graphs import attention_obstacle, obstacle
-from lra.settings.declared import class_of, declares, group_options
+from lra.settings.declared import class_of, declares
 from lra.settings.pretrain import L1, SOURCE, loss_of_pretraining, predicts_values
 from lra.settings.run_config import ATTENTION, Config, RunConfig
-from lra.settings.unknown_option import Typed, unknown_option
 from lra.settings.wandb_arguments import names_of_training, wandb_arguments
 from lra.training.compiled import GRAPH_MODES
 from lra.types import UserError
 
-NOT_CHECKED = ("hydra", "codec", "open_source", "sizes")
-ENVIRONMENT = re.compile(r"\$\{oc\.env:(\w+)")  # in a file: the variable that a value is from
-OWN_MODEL = "a file of its own, conf/model/NAME.yaml, names the options of a model of yours, see docs/your_attention.md"
 LEAST_LENGTH = 5  # one more than the tokens of the shortest ListOps expression, because the bound is exclusive
 DRAWN_SIDE = 32  # pixels in a row of a source image, unless the task sets `drawn_side`
 ON_CPU_INSTEAD = {"16-mixed": "bf16", "tf32": "float32"}  # precisions that only GPUs have
@@ -89,58 +81,6 @@ def _check_taken(digits: str) -> None:
     if beside:
         line = f"{beside[0]} has no effect beside {SOURCE}={digits}, whose pretraining is done; leave it out"
         raise UserError(line, kind="no_effect", key=beside[0].key, value=beside[0])
-
-
-def check_values(config: Config, *, classes: bool, verb: str | None = None) -> None:
-    """Refuse a configuration with a value that no declared type allows, or with an option that nothing reads.
-
-    An option that another one refers to, as in `lr: ${recipe.my_rate}`, is read.
-
-    Args:
-        config: the configuration; what an interpolation stands for is checked.
-        classes: whether to check the arguments of classes too, which are imported for that.
-        verb: as in `group_options`.
-
-    Raises:
-        WrongValueError: for the first wrong value.
-        UserError: for the first unknown option.
-    """
-    cfg = config.composed
-    tops = [str(name) for name in cfg if name not in NOT_CHECKED and not OmegaConf.is_missing(cfg, name)]
-    trees = {name: OmegaConf.select(cfg, name) for name in tops}
-    plain = {  # the folder of a run in `paths` has a name that only right options have
-        name: OmegaConf.to_container(tree, resolve=name != "paths") if OmegaConf.is_config(tree) else tree
-        for name, tree in trees.items()
-    }
-    values: dict[str, object] = {}
-    kinds: dict[str, object] = {}
-    for group, members in _groups("", plain):
-        options = group_options(cfg, group, classes=classes, verb=verb)
-        for name in (name for name in members if name not in NO_OPTION_KEYS):
-            key, kind = f"{group}.{name}".lstrip("."), options.kinds.get(name, Any)
-            if options.owner and name not in options.kinds and f"{name}}}" not in OmegaConf.to_yaml(cfg):
-                advice = OWN_MODEL if group == "model" and own_model(cfg.model) else None
-                location = " in a file" if verb else ""
-                raise unknown_option(key, cfg, options, Typed(verb=verb), location=location, advice=advice)
-            if group or kind is not str or members[name] is not None:  # a command's file says null for no choice
-                values[key], kinds[key] = members[name], kind
-    wrong = first_wrong(values, kinds)
-    if wrong is not None:
-        group, _, name = wrong.rpartition(".")
-        written: Any = OmegaConf.to_container(OmegaConf.select(cfg, group) if group else cfg)
-        variable = ENVIRONMENT.search(str(written[name]))
-        error = WrongValueError(wrong, values[wrong], kinds[wrong])
-        if variable and allows(kinds[wrong], yaml.safe_load(str(values[wrong]))):  # a number, but as a text
-            line = f"{wrong}: {written[name]} is a text; write ${{oc.decode:{written[name]}}}"
-            raise error.reworded(line)
-        raise error.reworded(f"{variable[1]}: {error}") if variable else error
-
-
-def _groups(group: str, members: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
-    yield group, members
-    for name, value in members.items():
-        if isinstance(value, dict) and name not in NOT_CHECKED:
-            yield from _groups(f"{group}.{name}".lstrip("."), value)
 
 
 def _check_entries(group: str, entries: DictConfig, own: tuple[str, ...], example: str) -> None:

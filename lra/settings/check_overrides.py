@@ -1,22 +1,27 @@
-"""Check the overrides that a user types: known keys and choices, with values of their declared types."""
+"""Check the overrides that a user types, before anything runs.
 
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+First, what Hydra could not compose or would refuse in its own words: unknown groups, choices and keys, several values
+of one run, and keys that are added twice or taken away. Then, with the configurations that the choices make, what Hydra
+would take: wrong values, by the one check of `lra.settings.check_values`, and options without effect.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import NamedTuple
 
 from hydra.core.override_parser.types import Override as Parsed
 from hydra.core.override_parser.types import OverrideType
 from omegaconf import DictConfig, OmegaConf
 
-from lra.base.option_types import WrongValueError, allows, nearest
+from lra.base.option_types import nearest
 from lra.base.overrides import Override, Overrides
 from lra.base.paths import NO_OPTION_KEYS, conf_choices
 from lra.base.printed_commands import override, shell_word, typed_command
 from lra.runs.schema import TARGET
 from lra.settings.added_keys import USER_GROUPS
+from lra.settings.check_values import Option, check_typed, typed_option
 from lra.settings.compose import compose_config, sweep_params
 from lra.settings.declared import class_of, declared_in_group, group_options, groups_in, keys_of, names_in
-from lra.settings.option_groups import EXAMPLES
-from lra.settings.other_words import called_so, last_part
+from lra.settings.other_words import last_part
 from lra.settings.override_values import as_text, one_by_one, parse, values_of, with_value
 from lra.settings.read_override import (
     group_of_choice,
@@ -26,7 +31,7 @@ from lra.settings.read_override import (
     with_environment,
 )
 from lra.settings.run_config import ATTENTION
-from lra.settings.unknown_option import Typed, fits, not_installed, unknown_option
+from lra.settings.unknown_option import Typed, not_installed, unknown_option
 from lra.settings.unused_options import refuse_unused
 from lra.types import UserError
 
@@ -37,7 +42,6 @@ IMPOSSIBLE = {  # choices that others have
     "pretrain=causal": "the encoders see both directions, so they would see what they predict; type pretrain=masked"
 }
 CHANGES = (OverrideType.CHANGE, OverrideType.FORCE_ADD)
-TEXTS = (str, str | None)
 ONE_OF_SEVERAL = "hydra.mode=RUN"  # typed for one run of a sweep, whose overrides were checked together
 
 
@@ -51,7 +55,7 @@ class Run(NamedTuple):
 def check_overrides(
     verb: str, overrides: Sequence[str], *, sweep: bool, classes: bool = True, own: Sequence[str] = ()
 ) -> Overrides:
-    """Refuse unknown groups, choices and keys, and values of the wrong type, before anything runs.
+    """Refuse unknown groups, choices and keys, wrong values, and what has no effect, before anything runs.
 
     Args:
         verb: the verb, which names the configuration.
@@ -68,15 +72,10 @@ def check_overrides(
     Raises:
         UserError: for a wrong override, with the most similar correct one.
     """
-    typed = [read_override(text, verb) for text in overrides if not text.startswith("-")]
     names = conf_choices()
-    for index, each in enumerate(typed):
-        if each.key_or_group in names and is_from_environment(each):
-            typed[index] = with_environment(each, verb)
-    rewritten = {each.input_line: str(each.input_line) for each in typed}
-    several = next((each for each in typed if each.is_sweep_override()), None)
-    if several and not sweep:
-        raise _several_values(several, verb)
+    typed = [_read(text, verb, names) for text in overrides if not text.startswith("-")]
+    if not sweep:
+        _refuse_several(typed, verb)
     typed = [each for each in typed if not _is_left_out(verb, each)]  # Hydra would refuse the override
     varied = _varied(typed)
     groups = [each for each in typed if each.key_or_group in names and not each.is_delete()]
@@ -87,62 +86,55 @@ def check_overrides(
     runs = _runs(verb, groups, settings, own)
     for each in settings:
         _check_key(each, runs, names, verb, own)
-    added = [each for each in settings if not any(each.key_or_group in run.keys for run in runs)]
-    first = [each for each in settings if each in added or each.key_or_group in runs[0].keys]
-    # With the changed options; only where one is added, because a wrong value may not be composed.
-    firsts = [text for each in (*groups, *first) for text in one_by_one(str(each.input_line))[:1]]
-    whole = compose_config(verb, firsts) if added else None
-    to_check: list[tuple[Parsed, object, object, object]] = []
+    whole = _with_added(verb, groups, settings, runs, classes=classes)
+    meant = {each.input_line: each for each in typed}
     for each in (each for each in settings if not each.is_delete()):
-        key = each.key_or_group
-        if whole is not None and each in added:
-            _check_added(key, runs[0], whole, verb, classes=classes)
-        kind, default = _kind(key, runs, whole, classes=classes and each in typed)
-        values = values_of(each)
-        if kind not in TEXTS and is_from_environment(each):
-            filled = with_environment(each, verb)
-            if filled.is_sweep_override() and not sweep:
-                raise _several_values(filled, verb)
-            rewritten[each.input_line], values = str(filled.input_line), values_of(filled)
-        values = [value for value in values if "${" not in str(value)]  # checked when it is known
-        if kind in TEXTS:
-            rewritten[each.input_line] = as_text(each)
-            values = [value for value in values if not isinstance(value, int | float)]
-        to_check += [(each, value, kind, default) for value in values]
-    for each, value, kind, default in to_check:
-        if not allows(kind, value):
-            raise _wrong_value(each, value, kind, default, runs[0].cfg)
+        option = _option(each.key_or_group, runs, whole, classes=classes and each in typed)
+        meant[each.input_line] = _as_meant(each, option, verb, sweep=sweep)
+        check_typed(option, each, values_of(meant[each.input_line]), runs[0].cfg)
     if classes and not any(each.input_line == ONE_OF_SEVERAL for each in typed):
         refuse_unused(verb, [each for each in settings if each in typed], groups, settings, runs[0].cfg)
     flags = [flag for flag in overrides if flag.startswith("-")]
-    return Overrides([*flags, *(rewritten[each.input_line] for each in typed)])
+    return Overrides([*flags, *(str(meant[each.input_line].input_line) for each in typed)])
 
 
-def _several_values(several: Parsed, verb: str) -> UserError:
-    """The error for several values of one run: they may be meant as several runs, or as one text with commas."""
+def _read(text: str, verb: str, names: Collection[str]) -> Parsed:
+    """Read an override; of a group also what the environment says."""
+    typed = read_override(text, verb)
+    is_group = typed.key_or_group in names
+    return with_environment(typed, verb) if is_group and is_from_environment(typed) else typed
+
+
+def _refuse_several(typed: Sequence[Parsed], verb: str) -> None:
+    """Refuse several values of one run: they may be meant as several runs, or as one text with commas."""
+    several = next((each for each in typed if each.is_sweep_override()), None)
+    if several is None:
+        return
     right = typed_command(verb, str(several.input_line), flags=["-m"])
     line = f"{several.input_line} names several values; to run each type: {right}"
     group, _, name = several.key_or_group.rpartition(".")
-    kind = declared_in_group(group).get(last_part(name))
-    if kind in TEXTS:
+    if Option(several.key_or_group, declared_in_group(group).get(last_part(name))).is_text:
         as_one = override(several.get_key_element(), Override(several.input_line).text)
         line += f", or if it is one text: {typed_command(verb, as_one)}"
-    return UserError(line, kind="several_values", key=several.key_or_group, right=right)
+    raise UserError(line, kind="several_values", key=several.key_or_group, right=right)
 
 
-def _wrong_value(typed: Parsed, value: object, kind: object, default: object, cfg: DictConfig) -> UserError:
-    """The error for a value of a wrong type, with an option that others call so and that may have this value."""
-    key = typed.key_or_group
-    if kind in TEXTS and isinstance(value, list | dict):
-        right = override(typed.get_key_element(), Override(typed.input_line).text)
-        line = f"{typed.input_line} is no text, which in quotes it would be: type {shell_word(right)}"
-        return UserError(line, kind="wrong_value", key=key, value=value, right=right)
-    error = WrongValueError(key, value, kind, default=default, typed=with_value(typed, value))
-    others = [other for other in called_so(key, keys_of(cfg)) if other != key and fits(cfg, other, value)]
-    if not others:
-        return error
-    right = override(others[0], value)
-    return UserError(f"{error}; did you mean {shell_word(right)}?", kind=error.kind, key=key, value=value, right=right)
+def _option(key: str, runs: Sequence[Run], whole: DictConfig, *, classes: bool) -> Option:
+    """Find a typed option in the first run that has it, or among the added ones."""
+    there = next((run.cfg for run in runs if key in run.keys), None)
+    return typed_option(key, whole if there is None else there, added=there is None, classes=classes)
+
+
+def _as_meant(typed: Parsed, option: Option, verb: str, *, sweep: bool) -> Parsed:
+    """Read an override again for its option: the numbers of a text as texts, other values from the environment."""
+    if option.is_text:
+        return parse(as_text(typed))
+    if not is_from_environment(typed):
+        return typed
+    filled = with_environment(typed, verb)
+    if not sweep:
+        _refuse_several([filled], verb)
+    return filled
 
 
 def _is_left_out(verb: str, typed: Parsed) -> bool:
@@ -266,6 +258,25 @@ def _is_removable(key: str, runs: Sequence[Run]) -> bool:
     return is_entry or key == "logger.wandb" or key.startswith(REMOVABLE)
 
 
+def _with_added(
+    verb: str, groups: Sequence[Parsed], settings: Sequence[Parsed], runs: Sequence[Run], *, classes: bool
+) -> DictConfig:
+    """Compose the first run with its options, where some are added; else without, as a wrong value may not compose.
+
+    Raises:
+        UserError: for an added option that nothing reads.
+    """
+    added = [each for each in settings if not any(each.key_or_group in run.keys for run in runs)]
+    if not added:
+        return runs[0].cfg
+    of_first = [each for each in settings if each in added or each.key_or_group in runs[0].keys]
+    firsts = [text for each in (*groups, *of_first) for text in one_by_one(str(each.input_line))[:1]]
+    whole = compose_config(verb, firsts)
+    for each in added:
+        _check_added(each.key_or_group, runs[0], whole, verb, classes=classes)
+    return whole
+
+
 def _check_added(key: str, first: Run, whole: DictConfig, verb: str, *, classes: bool) -> None:
     """Refuse an added option that nothing reads; it may be a part of an argument of a class."""
     parts = key.split(".")
@@ -274,25 +285,6 @@ def _check_added(key: str, first: Run, whole: DictConfig, verb: str, *, classes:
         part, known = f"{group}.{name}".lstrip("."), options.kinds if options.grows else ()
         if options.owner and part not in first.keys and name not in (*known, *NO_OPTION_KEYS):
             raise unknown_option(part, first.cfg, options, Typed(verb=verb))
-
-
-def _kind(key: str, runs: Sequence[Run], whole: DictConfig | None, *, classes: bool) -> tuple[object, object]:
-    """Find the type of an option, and its default as an example.
-
-    An option of a class that declares nothing has the type of its default. Null is right where it is the default.
-    """
-    group, _, name = key.rpartition(".")
-    cfg = next((run.cfg for run in runs if key in run.keys), whole)
-    assert cfg is not None
-    kind: Any = group_options(cfg, group, classes=classes).kinds.get(name, Any)
-    if cfg is whole:
-        return kind, EXAMPLES.get(key)
-    default: object = None if OmegaConf.is_missing(cfg, key) else OmegaConf.select(cfg, key)
-    if OmegaConf.is_config(default):
-        default = OmegaConf.to_container(default)
-    if kind is Any:
-        kind = str if default is None else type(default)
-    return kind | None if default is None else kind, default
 
 
 def check_mixer(overrides: Overrides) -> None:

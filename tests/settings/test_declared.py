@@ -18,7 +18,7 @@ from lra.base.option_types import (
 )
 from lra.base.paths import NO_OPTION_KEYS, conf_names
 from lra.cli import main
-from lra.settings.check import check_values
+from lra.settings.check_values import check_values
 from lra.settings.compose import load_config
 from lra.settings.declared import declared_types, group_options
 from lra.settings.option_groups import GROUPS
