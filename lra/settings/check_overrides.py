@@ -18,9 +18,18 @@ from lra.base.paths import NO_OPTION_KEYS, conf_choices
 from lra.base.printed_commands import override, shell_word, typed_command
 from lra.runs.schema import TARGET
 from lra.settings.added_keys import USER_GROUPS
-from lra.settings.check_values import Option, check_typed, typed_option
+from lra.settings.check_values import check_typed
 from lra.settings.compose import compose_config, sweep_params
-from lra.settings.declared import class_of, declared_in_group, group_options, groups_in, keys_of, names_in
+from lra.settings.declared import (
+    Option,
+    class_of,
+    declared_in_group,
+    group_options,
+    groups_in,
+    keys_of,
+    names_in,
+    option_of,
+)
 from lra.settings.other_words import last_part
 from lra.settings.override_values import as_text, one_by_one, parse, values_of, with_value
 from lra.settings.read_override import (
@@ -122,7 +131,7 @@ def _refuse_several(typed: Sequence[Parsed], verb: str) -> None:
 def _option(key: str, runs: Sequence[Run], whole: DictConfig, *, classes: bool) -> Option:
     """Find a typed option in the first run that has it, or among the added ones."""
     there = next((run.cfg for run in runs if key in run.keys), None)
-    return typed_option(key, whole if there is None else there, added=there is None, classes=classes)
+    return option_of(whole if there is None else there, key, classes=classes, added=there is None)
 
 
 def _as_meant(typed: Parsed, option: Option, verb: str, *, sweep: bool) -> Parsed:

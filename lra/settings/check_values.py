@@ -7,7 +7,7 @@ compose, as with `recipe.optimizer=5 recipe.optimizer.lr=1`.
 
 import re
 from collections.abc import Iterable, Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 import yaml
 from hydra.core.override_parser.types import Override as Parsed
@@ -18,8 +18,7 @@ from lra.base.overrides import Override
 from lra.base.paths import NO_OPTION_KEYS
 from lra.base.printed_commands import override, shell_word
 from lra.runs.schema import own_model
-from lra.settings.declared import group_options, keys_of
-from lra.settings.option_groups import EXAMPLES
+from lra.settings.declared import Option, group_options, keys_of
 from lra.settings.other_words import called_so
 from lra.settings.override_values import with_value
 from lra.settings.run_config import Config
@@ -29,26 +28,6 @@ from lra.types import UserError
 NOT_CHECKED = ("hydra", "codec", "open_source", "sizes")
 ENVIRONMENT = re.compile(r"\$\{oc\.env:(\w+)")  # in a file: the variable that a value is from
 OWN_MODEL = "a file of its own, conf/model/NAME.yaml, names the options of a model of yours, see docs/your_attention.md"
-TEXTS = (str, str | None)
-
-
-class Option(NamedTuple):
-    """An option, with the type of its values.
-
-    Attributes:
-        key: with dots.
-        kind: the type.
-        example: a right value, for the error of a typed one; None: null, or none is known.
-    """
-
-    key: str
-    kind: object
-    example: object = None
-
-    @property
-    def is_text(self) -> bool:
-        """Whether its values are texts, among which a typed number is one too."""
-        return self.kind in TEXTS
 
 
 def check_values(config: Config, *, classes: bool, verb: str | None = None) -> None:
@@ -89,27 +68,6 @@ def _groups(group: str, members: dict[str, Any]) -> Iterator[tuple[str, dict[str
     for name, value in members.items():
         if isinstance(value, dict) and name not in NOT_CHECKED:
             yield from _groups(f"{group}.{name}".lstrip("."), value)
-
-
-def typed_option(key: str, cfg: DictConfig, *, added: bool, classes: bool) -> Option:
-    """Find an option that is typed. One that declares no type has that of its default; null is right if it is that.
-
-    Args:
-        key: the option.
-        cfg: a configuration that has it.
-        added: whether it has a value there only because it is typed, and so no default.
-        classes: whether to look into the signatures of classes, which are imported for that.
-    """
-    group, _, name = key.rpartition(".")
-    kind: Any = group_options(cfg, group, classes=classes).kinds.get(name, Any)
-    if added:
-        return Option(key, kind, EXAMPLES.get(key))
-    default: object = None if OmegaConf.is_missing(cfg, key) else OmegaConf.select(cfg, key)
-    if OmegaConf.is_config(default):
-        default = OmegaConf.to_container(default)
-    if kind is Any:
-        kind = str if default is None else type(default)
-    return Option(key, kind | None if default is None else kind, default)
 
 
 def check_typed(option: Option, typed: Parsed, values: Iterable[object], cfg: DictConfig) -> None:

@@ -18,7 +18,7 @@ from lra.runs.schema import TARGET
 from lra.settings.added_keys import INSTEAD
 from lra.settings.command_options import own_options
 from lra.settings.compose import CONF
-from lra.settings.option_groups import CLOSED, GROUPS, IMAGES, OF_IMAGES, PARAMETER_GROUP, PARAMETER_GROUPS
+from lra.settings.option_groups import CLOSED, EXAMPLES, GROUPS, IMAGES, OF_IMAGES, PARAMETER_GROUP, PARAMETER_GROUPS
 
 OWN = own_options()
 DIMS = "dims"  # the encoder's dimensions, which it hands to each attention and mixer
@@ -36,6 +36,46 @@ class Options(NamedTuple):
     kinds: Mapping[str, object]
     owner: str | None = None
     grows: bool = True
+
+
+class Option(NamedTuple):
+    """An option, with the type of its values.
+
+    Attributes:
+        key: with dots.
+        kind: the type.
+        example: a right value; None: null, or none is known.
+    """
+
+    key: str
+    kind: object
+    example: object = None
+
+    @property
+    def is_text(self) -> bool:
+        """Whether its values are texts, among which a typed number is one too."""
+        return self.kind in (str, str | None)
+
+
+def option_of(cfg: DictConfig, key: str, *, classes: bool, added: bool = False) -> Option:
+    """Find an option. One that declares no type has that of its default; null is right if it is that.
+
+    Args:
+        cfg: a configuration that has it.
+        key: the option.
+        classes: whether to look into the signatures of classes, which are imported for that.
+        added: whether it has a value there only because it is typed, and so no default.
+    """
+    group, _, name = key.rpartition(".")
+    kind: Any = group_options(cfg, group, classes=classes).kinds.get(name, Any)
+    if added:
+        return Option(key, kind, EXAMPLES.get(key))
+    default: object = None if OmegaConf.is_missing(cfg, key) else OmegaConf.select(cfg, key)
+    if OmegaConf.is_config(default):
+        default = OmegaConf.to_container(default)
+    if kind is Any:
+        kind = str if default is None else type(default)
+    return Option(key, kind | None if default is None else kind, default)
 
 
 def group_options(cfg: DictConfig, group: str, *, classes: bool = True, verb: str | None = None) -> Options:

@@ -17,7 +17,7 @@ from lra.base.paths import NO_OPTION_KEYS, conf_dirs, conf_groups, conf_names
 from lra.base.printed_commands import PLAIN_TEXT, shell_command
 from lra.settings.added_keys import INSTEAD
 from lra.settings.compose import compose_config
-from lra.settings.declared import Options, declared_in_group, group_options, keys_of, trainers_own
+from lra.settings.declared import Options, group_options, keys_of, option_of, trainers_own
 from lra.settings.option_groups import GROUPS
 from lra.settings.other_words import (
     meant_by_letters,
@@ -206,18 +206,11 @@ def _first_value(typed: str | None) -> object:
 
 
 def fits(cfg: DictConfig, key: str, value: object) -> bool:
-    """Tell whether an option may have a value, by the option's declared type or that of its default."""
-    group, _, name = key.rpartition(".")
-    kind = declared_in_group(group).get(name)
-    if kind is not None:
-        return allows(kind, value)
-    default = _below(OmegaConf.to_container(cfg), key)
-    if isinstance(default, str) and "${" in default:
-        try:
-            default = OmegaConf.select(cfg, key)
-        except OmegaConfBaseException:  # what it refers to is in another verb's configuration
-            return True
-    return default in (None, "???") or isinstance(value, type(default))
+    """Tell whether an option may have a value, by its type."""
+    try:
+        return allows(option_of(cfg, key, classes=False).kind, value)
+    except OmegaConfBaseException:  # what its default refers to is in another verb's configuration
+        return True
 
 
 def unknown_flag(flags: Sequence[str], verb: str, problem: str, config: Config, own: Sequence[str] = ()) -> UserError:
