@@ -27,7 +27,7 @@ CREDENTIALS = re.compile(r"(?<=://)(?:[^\s/?#@:]*:\S*|[^\s/?#]+)@")
 HIDDEN = "***@"
 MISSING = "–"  # in place of a number
 SECONDS_UP_TO, MINUTES_UP_TO = 120, 7200  # seconds up to which a duration is in seconds, and in minutes
-LEAST_HOURS = 0.1  # in a column of hours; with two digits behind the point, less would say little or nothing
+LEAST_HOURS = 0.1  # in a column; with two digits behind the point, less would say little or nothing
 
 
 def visible(text: str) -> str:
@@ -111,12 +111,12 @@ def duration_text(seconds: float) -> str:
     return f"{seconds / 3600:,.1f} hours"
 
 
-def hours_text(seconds: float) -> str:
-    """Write a duration for a column of hours; one of a few minutes in its own unit, which it then names."""
+def time_text(seconds: float) -> str:
+    """Write a duration for a cell of a table: `1.50 h`; one of a few minutes in its own unit, as `duration_text`."""
     hours = seconds / 3600
     if round(hours, 2) < LEAST_HOURS:
         return duration_text(seconds)
-    return number(hours, 2 if hours < 10 else 0)
+    return f"{number(hours, 2 if hours < 10 else 0)} h"
 
 
 def size_text(count: float) -> str:

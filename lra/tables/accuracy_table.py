@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from lra.base.text import MISSING, hours_text, mean_and_std, number
+from lra.base.text import MISSING, mean_and_std, number, time_text
 from lra.runs.convergence import convergence_rule
 from lra.runs.published_numbers import SOURCES, TASKS, TOLERANCE_POINTS, in_benchmark_order, shorten
 from lra.runs.schema import Record, method_column
@@ -45,9 +45,9 @@ def accuracy_table(records: list[Record], *, reference: str, listed_tasks: Itera
     details = _details(shown, rows, reference, has_average=has_average)
     table = TextTable(
         title=", ".join(filter(None, ["Test accuracy (%)", protocol_steps_and_size(shown)])),
-        columns=(head, *tasks, "average", TRIED, "parameters", "hours"),
+        columns=(head, *tasks, "average", TRIED, "parameters", "time"),
         rows=lines,
-        optional=("hours", "parameters", "average", *tasks[:2:-1]),  # three tasks always stay
+        optional=("time", "parameters", "average", *tasks[:2:-1]),  # three tasks always stay
         notes=[*_notes(shown, rows, reference, left_out=len(records) - len(shown)), *details],
         details=len(details),
         best=frozenset((starts[index], name) for name, values in columns.items() for index in indices_of_best(values)),
@@ -58,17 +58,17 @@ def accuracy_table(records: list[Record], *, reference: str, listed_tasks: Itera
     return table.without([*["average"] * (not has_average), *[TRIED] * (not searched)])
 
 
-def size_and_hours(row: Row) -> list[str]:
-    """Write the number of parameters of a row's models, and the hours of training of all its tasks together."""
+def size_and_time(row: Row) -> list[str]:
+    """Write the number of parameters of a row's models, and the time of training on all its tasks together."""
     sizes = sorted({f"{cell.parameters / 1e6:.2f}" for cell in row.cells.values()}, key=float)
     seconds = 3600 * sum(cell.hours for cell in row.cells.values())
-    return [f"{'–'.join(dict.fromkeys((sizes[0], sizes[-1])))} M", hours_text(seconds)]
+    return [f"{'–'.join(dict.fromkeys((sizes[0], sizes[-1])))} M", time_text(seconds)]
 
 
 def _lines(row: Row, tasks: tuple[str, ...], reference: str) -> list[list[str]]:
     cells = [row.cells.get(task) for task in tasks]
     measured = [MISSING if cell is None else cell.with_origin_marks for cell in cells]
-    lines = [[row.name, *measured, number(row.average), row.tried, *size_and_hours(row)]]
+    lines = [[row.name, *measured, number(row.average), row.tried, *size_and_time(row)]]
     if any(cell.reference is not None for cell in row.cells.values()):
         average, published = row.average, row.average_reference
         difference = None if average is None or published is None else average - published
@@ -136,7 +136,7 @@ def _details(records: list[Record], rows: list[Row], reference: str, *, has_aver
         f"Tested: every test example{part}, with the best checkpoint by dev accuracy{dev}.",
         f"precision {', '.join(precisions(records))}{released};"
         f" device {', '.join(sorted({record.cost['device'] for record in records}))}.",
-        f"{average}hours: training time (fastest seed), all tasks together.",
+        f"{average}time: training time (fastest seed), all tasks together.",
         *unrecorded_notes(records),
     ]
     cells = [

@@ -2,7 +2,7 @@
 
 import pytest
 
-from lra.base.text import duration_text, hours_text
+from lra.base.text import duration_text, time_text
 
 
 @pytest.mark.parametrize(
@@ -15,7 +15,8 @@ def test_a_duration_has_a_unit_that_suits_it(seconds, said):
 
 
 @pytest.mark.parametrize(
-    ("seconds", "said"), [(4.2, "4 s"), (48, "48 s"), (340, "6 min"), (350, "0.10"), (5400, "1.50"), (36_000, "10")]
+    ("seconds", "said"),
+    [(4.2, "4 s"), (48, "48 s"), (340, "6 min"), (350, "0.10 h"), (5400, "1.50 h"), (36_000, "10 h")],
 )
-def test_a_column_of_hours_names_another_unit(seconds, said):
-    assert hours_text(seconds) == said
+def test_a_time_in_a_table_names_its_unit(seconds, said):
+    assert time_text(seconds) == said

@@ -109,7 +109,7 @@ def test_it_begins_with_one_table_of_all_kinds_the_benchmark_first(page):
         "Protocol paper, size tiny: NOT the benchmark",
     ]
     assert re.search(r'36.50 ± 0.50 \(3\)‡</a><small>paper 37.10, −0.60 <span class="within">within</span>', table)
-    assert re.findall("<th>([^<]*)</th>", table) == ["method", "ListOps", "parameters", "hours"], "tasks with a record"
+    assert re.findall("<th>([^<]*)</th>", table) == ["method", "ListOps", "parameters", "time"], "tasks with a record"
     assert '<td><span title="full">Softmax attention</span></td>' in table
     assert re.findall(r'class="best"><a[^>]*>([^<]*)', table) == ["38.00 ± 0.50 (3)‡"]
 
@@ -174,7 +174,7 @@ def test_sections_are_in_the_order_of_sizes_and_none_is_empty(page):
 def test_each_run_is_a_line_with_a_link_to_its_record(page):
     (table,) = re.findall(r'<table id="runs-table" class="sortable">(.*?)</table>', page, re.DOTALL)
     assert table.count("<tr data-cell=") == 8
-    assert "<td>Softmax attention</td><td>0</td><td>36.00</td><td>36.00</td><td>0.50</td>" in table
+    assert "<td>Softmax attention</td><td>0</td><td>36.00</td><td>36.00</td><td>0.50 h</td>" in table
     for link in re.findall(r'href="#(of-cell-\d+)"', table):
         assert f'<pre id="{link}">' in page
 

@@ -45,7 +45,7 @@ def test_it_has_booktabs_a_caption_and_a_label(tables):
 def test_methods_and_tasks_have_display_names_and_citations_with_their_entries(tables):
     text = tables[0].to_latex()
     assert r"Nyströmformer~\cite{xiong2021nystromformer} & \textbf{37.00 $\pm$ 0.00 (2)$\ddagger$} &" in text
-    assert "attention & ListOps & parameters & hours" in text, "tasks without a value have no column"
+    assert "attention & ListOps & parameters & time" in text, "tasks without a value have no column"
     assert re.findall(r"(?m)^% @\w+{(.*),", text) == ["xiong2021nystromformer", "vaswani2017attention"]
     assert r"\caption{ListOps, 5,000 steps." in tables[1].to_latex()
     variant = TextTable(title="x", columns=("method", "a"), rows=[["nystrom (num_landmarks=32)", "1"], ["mine", "2"]])
@@ -76,7 +76,7 @@ def test_a_table_has_the_tasks_asked_for_and_an_average_of_all_five_alone():
     made = accuracy_table(
         [make_record(), make_record(attention="full")], reference="paper", listed_tasks=("listops", "text")
     )
-    assert made.columns == ("attention", "listops", "text", "parameters", "hours")
+    assert made.columns == ("attention", "listops", "text", "parameters", "time")
     assert made.best == {(0, "listops"), (3, "listops")}
 
 

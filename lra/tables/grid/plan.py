@@ -12,7 +12,7 @@ from rich.console import Console
 
 from lra.base.checked_json import parsed_json
 from lra.base.files import read_file, replace_text
-from lra.base.text import duration_text, hours_text, size_text
+from lra.base.text import duration_text, size_text, time_text
 from lra.from_config.machine_and_loggers import device_name
 from lra.from_config.store import is_prepared
 from lra.tables.grid.cell import Cell
@@ -107,7 +107,7 @@ def make_plan(console: Console, run_set: RunSet) -> Plan:
         by_kind[cell.kind].append(cell)
     width = max(len(_name(cells)) for cells in by_kind.values())
     console.print(f"{len(run_set.cells)} cells in {run_set.group}")
-    head = _line(width, "cell", "seeds", "done", "s/step", "memory", "hours left")
+    head = _line(width, "cell", "seeds", "done", "s/step", "memory", "time left")
     console.print(head, style="bold")
     console.print("─" * len(head))
     kinds: list[PlannedKind] = []
@@ -136,7 +136,7 @@ def _print_kind(console: Console, width: int, kind: PlannedKind) -> None:
     cells, missing, numbers = kind.cells, kind.missing, ["–"] * 3
     if kind.measured is not None:
         hours, _, estimate = kind.measured
-        numbers = [f"{estimate.step_seconds:.3f}", size_text(estimate.peak_memory_bytes), hours_text(3600 * hours)]
+        numbers = [f"{estimate.step_seconds:.3f}", size_text(estimate.peak_memory_bytes), time_text(3600 * hours)]
     seeds = ",".join(str(cell.cfg.seed) for cell in cells if not cell.trial)
     line = _line(width, kind.name, seeds, f"{len(cells) - len(missing)} of {len(cells)}", *numbers)
     notes_text = "; ".join(kind.notes)

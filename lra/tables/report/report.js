@@ -1,6 +1,7 @@
 // Sorts a table by the column whose head is pressed; pressed again, the other way round. Groups of rows stay together.
 const compare = (a, b) => (isNaN(parseFloat(a) - parseFloat(b)) || parseFloat(a) === parseFloat(b) ? a.localeCompare(b, "en", { numeric: true }) : parseFloat(a) - parseFloat(b));
-const text = (row, column) => row.cells[column].textContent.replace("−", "-").replace(/(\d),(?=\d{3})/g, "$1");
+const seconds = { s: 1, min: 60, h: 3600 };
+const text = (row, column) => row.cells[column].textContent.replace("−", "-").replace(/(\d),(?=\d{3})/g, "$1").replace(/^([\d.]+) (s|min|h)$/, (_, count, unit) => count * seconds[unit]);
 for (const table of document.querySelectorAll("table.sortable")) {
   const heads = [...table.tHead.rows[0].cells];
   heads.forEach((head, column) => {

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import quote
 
-from lra.base.text import LEAST_HOURS
+from lra.base.text import time_text
 from lra.runs.collection import Collection, finished_at, run_key
 from lra.runs.files import DIAGNOSIS_PAGE, RESULT
 from lra.runs.flat_settings import value_text
@@ -21,7 +21,7 @@ from lra.tables.report.searches import FoundSearch
 from lra.tables.report.summary import CellKey
 from lra.terminal.display_names import TASK, display_name
 
-RUN_COLUMNS = ("task", "method", "seed", "accuracy (%)", "best dev (%)", "hours", "finished (UTC)")
+RUN_COLUMNS = ("task", "method", "seed", "accuracy (%)", "best dev (%)", "time", "finished (UTC)")
 # Fields that only programs read, or that are on the page elsewhere.
 LEFT_OUT = (
     *("outcome.test_correct", "outcome.confusion", "outcome.dev_curve", "provenance.wandb_id", "schema_version"),
@@ -146,14 +146,13 @@ def _place(record: Record, references: Mapping[str, Sequence[Record]]) -> str:
 def _column_texts(method: str, record: Record) -> list[str]:
     """Write what a run has in each of `RUN_COLUMNS`."""
     identity, outcome = record.identity, record.outcome
-    hours = record.train_seconds / 3600
     return [
         display_name(identity["task"], of=TASK),
         display_name(method),
         str(identity["seed"]),
         f"{100 * outcome['test_accuracy']:.2f}",
         f"{100 * outcome['best_dev_accuracy']:.2f}",
-        f"{hours:.2f}" if hours >= LEAST_HOURS else f"{hours:.4f}",
+        time_text(record.train_seconds),
         finished_at(record)[:16].replace("T", " "),
     ]
 

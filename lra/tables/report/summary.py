@@ -8,12 +8,12 @@ from typing import NamedTuple
 from lra.base.text import MISSING, number
 from lra.runs.published_numbers import in_benchmark_order
 from lra.runs.schema import Record
-from lra.tables.accuracy_table import accuracy_table, size_and_hours
+from lra.tables.accuracy_table import accuracy_table, size_and_time
 from lra.tables.cells import TRIED, Row, TableCell, central_values, indices_of_best, make_rows
 from lra.tables.notes_on_runs import ProtocolAndSize, without_stand_ins
 from lra.tables.variants import RowKey
 
-AVERAGE, PARAMETERS, HOURS = "average", "parameters", "hours"  # columns behind those of the tasks, as TRIED is
+AVERAGE, PARAMETERS, TIME = "average", "parameters", "time"  # columns behind those of the tasks, as TRIED is
 
 
 class CellKey(NamedTuple):
@@ -119,13 +119,13 @@ def _last_columns(rows: Sequence[Row]) -> list[str]:
         columns.append(AVERAGE)
     if any(row.tried != MISSING for row in rows):
         columns.append(TRIED)
-    return [*columns, PARAMETERS, HOURS]
+    return [*columns, PARAMETERS, TIME]
 
 
 def _last_texts(row: Row) -> dict[str, str]:
     """Write what a row has in each of the columns that can stand behind those of the tasks."""
-    parameters, hours = size_and_hours(row)
-    return {AVERAGE: number(row.average), TRIED: row.tried, PARAMETERS: parameters, HOURS: hours}
+    parameters, time = size_and_time(row)
+    return {AVERAGE: number(row.average), TRIED: row.tried, PARAMETERS: parameters, TIME: time}
 
 
 def _notes(records_by_group: Mapping[ProtocolAndSize, list[Record]], reference: str) -> list[str]:

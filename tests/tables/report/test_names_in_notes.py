@@ -23,7 +23,7 @@ ROWS = ("full", "none", "average", "nystrom", "nystrom (num_landmarks=32)", "unk
             "not compared: ListOps No mixing, Softmax attention (x=1); Text Softmax attention",
         ),
         ("Range of full: 4", "Range of Softmax attention: 4"),
-        ("average: complete rows only. hours: training time", "average: complete rows only. hours: training time"),
+        ("average: complete rows only. time: training time", "average: complete rows only. time: training time"),
         ("of full length, size=full, without none beside it", "of full length, size=full, without none beside it"),
         (
             ": listops 2.10 / 0.40 (best full, worst unknown)",
