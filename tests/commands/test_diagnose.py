@@ -170,7 +170,7 @@ def test_it_is_logged_to_wandb_when_that_is_asked_for(trained, home, result_of, 
 
 @pytest.mark.slow
 def test_what_wandb_refuses_is_said_before_anything_is_measured(trained, home, refused, tmp_path, monkeypatch):
-    monkeypatch.setattr("lra.tools.verbs.diagnose.diagnosis_of", None)
+    monkeypatch.setattr("lra.tools.verbs.diagnose_model.diagnosis_of", None)
     words = ("diagnose", f"run={run_of(trained)}", *FEW, f"to={tmp_path}/out", "logger=wandb")
     assert refused(*words, "logger.wandb.project=a:b").key == "logger.wandb.project"
     monkeypatch.setenv("WANDB_BASE_URL", "host")

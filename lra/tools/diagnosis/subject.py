@@ -1,6 +1,5 @@
-"""The model that `lra diagnose` is about, a trained run's or a fresh one: its variants, dev examples, overrides."""
+"""The model that `lra diagnose` is about, a trained run's or a fresh one: its variants, dev examples."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -9,7 +8,6 @@ import torch
 from rich.console import Console
 from torch import nn
 
-from lra.base.overrides import Overrides
 from lra.data.store_data import StoreData
 from lra.from_config import build_data, build_method, build_model, build_trained_model
 from lra.from_config.store import ensure_store
@@ -23,9 +21,6 @@ from lra.tools.diagnosis.swap import Variants
 from lra.types import Batch, UserError
 
 SEED = 0  # of the sample of dev examples
-READ_WITH_RUN = ("run", "seed", "to", "figures", "examples", "sequences", "logger", "paths", "check")
-READ_OF_TRAINER = ("trainer.threads", "trainer=cpu")
-OF_TRAINING = ("recipe", "compile", "callbacks", "debug", "force", "finished", "predictions")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,15 +37,13 @@ class DiagnosedModel:
     data: StoreData
 
 
-def diagnosed_model(cfg: Diagnose, console: Console, *, seed: int | None) -> DiagnosedModel:
-    """Read the run that `cfg.run` names, with its best weights, or make a fresh model of the settings.
-
-    `seed` is the run's seed as typed; None if it was not typed.
+def diagnosed_model(cfg: Diagnose, run: Run | None, console: Console) -> DiagnosedModel:
+    """Read a run, with its best weights, or without one make a fresh model of the settings.
 
     Raises:
         UserError: when the run's weights are not finite, as after a training that has diverged.
     """
-    if cfg.run is None:
+    if run is None:
         ensure_store(cfg, console)
         torch.manual_seed(cfg.seed)
         name = "-".join((cfg.task.name, cfg.method_name, cfg.size.name))
@@ -61,7 +54,6 @@ def diagnosed_model(cfg: Diagnose, console: Console, *, seed: int | None) -> Dia
             model=build_model(cfg),
             data=build_data(cfg),
         )
-    run = Run.find(str(cfg.run), runs=cfg.paths.runs, seed=seed)
     trained = run.config_at(cfg).on_one_device()
     model, data = build_trained_model(trained, run.folder), build_data(trained)
     wrong = next((name for name, x in model.state_dict().items() if not x.isfinite().all()), None)
@@ -94,26 +86,3 @@ def dev_batches(data: StoreData, examples: int, *, batch_size: int) -> list[Batc
     collate = data.collator("dev")
     sample = np.sort(np.random.default_rng(SEED).permutation(len(collate.split))[:examples])
     return [collate(sample[start : start + batch_size]) for start in range(0, len(sample), batch_size)]
-
-
-def check_effect(overrides: Iterable[str], *, of_a_run: bool) -> None:
-    """Refuse overrides that would have no effect on a run, which has its own model and data, or else on a fresh model.
-
-    Raises:
-        UserError: for the first such override.
-    """
-    for override in Overrides(overrides):
-        key = override.group
-        if override.key in READ_OF_TRAINER or override.lstrip("+~") in READ_OF_TRAINER:
-            continue
-        if of_a_run and key not in READ_WITH_RUN:
-            why = " beside run=, which has its own model and data; leave one of the two out"
-        elif key == "trainer":
-            why = ": a model is diagnosed on the CPU in float32; leave it out, or type for example trainer.threads=2"
-        elif key == "examples" and not of_a_run:
-            why = " on a fresh model, which has no accuracies; leave it out, or name a trained run: run=a1b9200f"
-        elif key in OF_TRAINING:
-            why = " on a fresh model, which is not trained; leave it out, or name a trained run: run=a1b9200f"
-        else:
-            continue
-        raise UserError(f"{override} has no effect{why}", kind="no_effect", key=override.key)

@@ -14,7 +14,7 @@ from lra.tools.diagnosis.landmark_matrices import attention_matrices
 from lra.tools.diagnosis.matrices import exact_matrices
 from lra.tools.diagnosis.subject import dev_batches
 from lra.tools.diagnosis.swap import Variants
-from lra.tools.verbs.diagnose import _run_name
+from lra.tools.verbs.diagnose_model import _run_name
 from lra.types import Batch
 from tests.tools.diagnosis.models import peaked
 from tests.tools.diagnosis.test_curves import nystrom_with
