@@ -36,6 +36,7 @@ ErrorKey = Literal["matrix_error", "output_error"]
 ERRORS = {"matrix_error": "‖Ŝ − S‖ / ‖S‖", "output_error": "‖(Ŝ − S) V‖ / ‖S V‖"}
 MOST_HEADS = 8  # heads that are shown: the model's first ones
 IN_A_ROW = 4  # panels of heads side by side
+SIGNED = "cividis"  # colours of differences: 0 is grey, less is darker and more is brighter, on a grey print too
 BRIGHTEST = 0.995  # quantile of the exact weights that has the end of the colour scale
 
 
@@ -169,18 +170,18 @@ def plot_heat_maps(pairs: dict[str, MatrixPair], path: Path) -> Drawn:
         most = float(exact.flatten().quantile(BRIGHTEST))
         end = max(float((approximated - exact).abs().max()) / 2, 1e-12)
         weights: dict[str, Any] = {"cmap": "viridis", "vmin": 0, "vmax": most, "extent": extent}
-        signed: dict[str, Any] = {"cmap": "RdBu_r", "vmin": -end, "vmax": end, "extent": extent}
+        signed: dict[str, Any] = {"cmap": SIGNED, "vmin": -end, "vmax": end, "extent": extent}
         shared = _image(row[0], exact, weights)
         _image(row[1], approximated, weights)
         difference = _image(row[2], approximated - exact, signed)
         _colour_bar(shared, row[:2])
         _colour_bar(difference, row[2:])
         row[0].set_ylabel(name)
-    for axis, title in zip(axes[0], ("exact", "approximated", "approximated − exact"), strict=True):
+    for axis, title in zip(axes[0], ("exact", "approximated", "approximated − exact (grey: 0)"), strict=True):
         axis.set_title(title)
     figure.supxlabel("key")
     figure.supylabel("query")
-    caption = "Attention matrices of one sequence: exact, approximated, and their difference."
+    caption = "Attention matrices of one sequence: exact, approximated, and their difference, grey at 0."
     return figure_style.save_figure(figure, path, caption=caption)
 
 
@@ -218,7 +219,8 @@ OF_INVERSE = (
 )
 OF_MAPS = (
     "One sequence of the dev split. The first two images have the same colours, which end at the 99.5 % quantile"
-    " of the exact weights; the colours of the difference end at half of its largest entry. Of a sequence of more than"
+    " of the exact weights; the colours of the difference end at half of its largest entry. There grey is 0, dark is"
+    " too little weight and bright is too much. Of a sequence of more than"
     f" {IMAGE_COLUMNS:,} tokens, neighbouring columns are shown as their mean."
 )
 
