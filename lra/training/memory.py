@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING, TypeVar
 import torch
 
 from lra.base.processes import is_out_of_memory, peak_resident_bytes, reset_peak_resident
-from lra.model.classifier import placeholder_inputs
 from lra.types import Batch, TaskSpec, UserError
 
 if TYPE_CHECKING:  # it imports Lightning, which is slow
@@ -75,6 +74,8 @@ def parts_that_fit(module: ClassifierModule, spec: TaskSpec, *, batch_size: int,
     Returns:
         The number of parts, a divisor of `batch_size`; None if not even one example fits.
     """
+    from lra.model.classifier import placeholder_inputs  # slow: torch's compiler, which no memory needs
+
     for more in range(2 * parts, batch_size + 1):
         if batch_size % more:
             continue

@@ -85,6 +85,14 @@ def test_what_needs_torch_needs_no_lightning(home):
 
 
 @pytest.mark.slow
+def test_a_plan_leaves_lightning_and_torchs_compiler_to_the_process_that_measures(home):
+    plan = "table plan task=listops attention=none size=tiny seed=0 run_group=planned"
+    code, _, modules = costs_of(plan)[plan]
+    assert code == 0
+    assert not (LIGHTNING | {"torch._dynamo"}) & modules
+
+
+@pytest.mark.slow
 @pytest.mark.exhaustive
 def test_what_reads_a_run_or_its_data_needs_no_lightning(home):
     words = "task=listops size=tiny attention=nystrom recipe.steps=4 recipe.eval_every=2 logger=csv"

@@ -18,7 +18,6 @@ import numpy as np
 import torch
 
 from lra.from_config import build_datamodule, build_model, build_module, machine_and_loggers
-from lra.from_config.step_flops import full_batch
 from lra.from_config.store import is_prepared
 from lra.settings.run_config import AUTO, RunConfig
 from lra.types import Batch
@@ -223,6 +222,7 @@ def growth_of_work(lengths: Sequence[int], work: Sequence[float], length: int) -
 
 def batches_to_measure(cfg: RunConfig, device: torch.device) -> Iterator[Batch]:
     """Yield training batches of the task's own data, or batches of full length if it is not prepared."""
+    from lra.from_config.step_flops import full_batch  # slow: Lightning, which a plan alone does without
     from lra.training.cost import harness_step
 
     if is_prepared(cfg):

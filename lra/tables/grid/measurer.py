@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 
 import torch
@@ -29,6 +30,10 @@ READY_SECONDS = 4.0
 START_SECONDS = 120.0  # that the imports may take
 # A process that has asked CUDA for devices cannot be forked: its children could not use them. NVML is another driver.
 FORK_SAFE = {"PYTORCH_NVML_BASED_CUDA_CHECK": "1"}
+MODULES = (  # what `measure_here` imports, with all that these import
+    "lra.from_config.step_flops", "lra.training.cost.counting", "lra.training.cost.harness_step",
+    "lra.training.optimizer", "lra.training.schedule_check", "lra.packed.encoder_forms",
+)  # fmt: skip
 NO_TIME = "no time was left; the same command measures it"
 
 
@@ -114,10 +119,12 @@ def measure_in_fork(cfg: RunConfig, seconds: float, *, threads: int) -> dict[str
 
 
 def _import_what_measuring_needs() -> None:
-
+    """Import for seconds what every fork would import again: modules, and what the first step of an optimizer does."""
+    for name in MODULES:
+        import_module(name)
     weight = torch.nn.Parameter(torch.zeros(1))
     weight.grad = torch.zeros(1)  # not by a backward pass, whose threads for each GPU no fork would have
-    torch.optim.AdamW([weight]).step()  # the first step of an optimizer imports for seconds
+    torch.optim.AdamW([weight]).step()
 
 
 if __name__ == "__main__":  # the child of `measure_each`
