@@ -15,16 +15,23 @@ PAIR = r" / | \+ | × | → | to |–"
 NUMBER = re.compile(rf"(?<![\w.])(?:[pτ] (?:= )?|±|– / )?{SINGLE}(?:(?:{PAIR}){SINGLE}){{0,2}}")
 BREAKS_IN = re.compile(r"[ –-]")  # where a browser may begin a new line
 LONG = 40  # letters of a cell that is a sentence
+AFTER_UNDERSCORE = re.compile("(?<=_)")
+LONG_NAME = re.compile(rf"\w{{{LONG},}}")  # of a test, as no option is
 
 
 def mark(doctree: nodes.document) -> None:
     """Give the numbers of a page the class `number`, cells of tables that are sentences the class `sentence`.
 
+    A name in a cell that is as long as a sentence may be broken behind each `_`.
     A table whose first column has no sentences has the class `named-rows`.
     """
     for cell in doctree.findall(nodes.entry):
         if len(cell.astext()) > LONG:
             cell["classes"].append("sentence")
+        for name in cell.findall(nodes.literal):
+            if LONG_NAME.fullmatch(name.astext()):
+                words = AFTER_UNDERSCORE.split(name.astext())
+                name[:] = [part for word in words for part in (nodes.Text(word), nodes.raw("", "<wbr>", format="html"))]
     for table in doctree.findall(nodes.table):
         if not any("sentence" in row[0]["classes"] for row in table.findall(nodes.row)):
             table["classes"].append("named-rows")

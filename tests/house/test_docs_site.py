@@ -58,6 +58,16 @@ def test_no_line_of_a_page_ends_within_a_number(text, whole):
     assert cell.astext() == code.astext() == text
 
 
+def test_the_name_of_a_test_in_a_table_may_be_broken_and_an_option_is_not():
+    name, option = "test_a_name_that_is_as_long_as_a_sentence_is", "+callbacks.rates._target_=LearningRateMonitor"
+    page = new_document("page")
+    page += nodes.entry("", *(nodes.literal("", text) for text in (name, option)))
+    mark(page)
+    broken, whole = (code.astext() for code in page.findall(nodes.literal))
+    assert broken.split("<wbr>")[:3] == ["test_", "a_", "name_"]
+    assert whole == option
+
+
 def test_a_cell_with_a_sentence_gets_room_and_names_of_rows_stay_in_sight():
     words = "a sentence of several words, " * 2
     page = new_document("page")
