@@ -28,6 +28,7 @@ COMMANDS = (
     "compare show run_group=published/listops.jsonl task=listops",
     probes.TABLE,
     probes.SWEEP,
+    probes.OF_CAPACITY,
     short_table.COMPARE,
     landmarks.PATHFINDER,
     landmarks.LISTOPS,
@@ -36,6 +37,7 @@ COMMANDS = (
 )
 CAPTIONED = (  # the figures whose captions stand below them in the documents
     "bench_attention",
+    "capacity-capacity-recall",
     "diagnosis_pathfinder-errors",
     "listops-curves-listops",
     "probes-heat_map-probes",

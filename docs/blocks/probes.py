@@ -30,6 +30,9 @@ SWEEP = (
     "sweep landmarks show task=recall protocol=clean run_group=published/probes_landmarks.jsonl"
     " attention.num_landmarks=2,4,8,16,32 attention.value_skip_taps=35,0"
 )
+WORDS_OF_FOUR = "words_of_four"
+CAPACITY, CAPACITY_SEARCH = "capacity", "capacity_rates"
+OF_CAPACITY = f"sweep capacity show run_group=published/{CAPACITY}.jsonl"
 RIDGE = 1.0  # added to the diagonal of the counts' products
 
 
@@ -114,6 +117,19 @@ def _longest_chain(of_task: list[Record]) -> list[str]:
     return max(chains, key=len)
 
 
+def words_of_four() -> str:
+    """How far words of four elements told the methods apart, in place of which the probe has shorter ones."""
+    found = records(WORDS_OF_FOUR)
+    (separation,) = separation_by_task(found).values()
+    made = cells(found).values()
+    reached = ends(cell.central_value for cell in made)
+    return prose(
+        f"Words of four elements told {separation.pairs} of {separation.compared} pairs of {len(made)} methods apart:"
+        f" accuracies are {reached} %, over three seeds at the best of three rates"
+        f" (`runs/published/{WORDS_OF_FOUR}.jsonl`)."
+    )
+
+
 def exact_beside_mamba2() -> str:
     """Say on which probes exact attention is better than Mamba-2, and on which it is worse, among all pairs there."""
     better, worse, unknown = "significantly better than Mamba-2", "significantly worse", "not to be told from it"
@@ -132,17 +148,25 @@ def exact_beside_mamba2() -> str:
 
 def accuracies() -> str:
     """The accuracy of each method on each probe, with how many runs and hours that took."""
-    finals, trials = records(FILE), records(SEARCH)
-    columns = ["method", *by_task(FILE)]
-    took = prose(
+    return f"{some_columns(TABLE, ['method', *by_task(FILE)])}\n\n{_took(FILE, SEARCH)}"
+
+
+def _took(file: str, search: str) -> str:
+    """Say how many runs and hours some published runs and the search before them took."""
+    finals, trials = records(file), records(search)
+    return prose(
         f"{len(finals)} runs, {_hours(finals):.1f} hours of one core; the search of the rates before them:"
         f" {len(trials)} runs, {_hours(trials):.1f} hours. Several runs shared the machine, partly with other work."
     )
-    return f"{some_columns(TABLE, columns)}\n\n{took}"
 
 
 def _hours(found: list[Record]) -> float:
     return sum(record.train_seconds for record in found) / 3600
+
+
+def capacity() -> str:
+    """The sweep over the number of pairs to recall, with how many runs and hours that took."""
+    return f"{table_printed(OF_CAPACITY)()}\n\n{_took(CAPACITY, CAPACITY_SEARCH)}"
 
 
 def landmarks() -> str:

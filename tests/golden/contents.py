@@ -38,6 +38,7 @@ GROUPS_OF_VERB = {  # what each published file is for, besides the table of accu
     "short_landmarks_listops_600": ("sweep landmarks show",),
     "short_landmarks_no_skip": ("sweep landmarks show",),
     "short_window": ("sweep window show",),
+    "capacity": ("sweep capacity show",),
 }
 
 
