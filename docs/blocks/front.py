@@ -79,7 +79,7 @@ def _in_short() -> str:
         " each](#three-jobs).",
         f"**Shown so far**: on {len(separations)} probes {told_apart} of {pairs} pairs of methods were told apart."
         f" Of the paper's {CELLS} accuracies {len(here)} were measured again, all on ListOps: [{len(within)} are"
-        f" near](#what-has-been-reproduced), {near_majority} of them because both stay at the majority class.",
+        f" near](#what-has-been-reproduced), {near_majority} of them at the majority class, here as there.",
         "**Yours**: `lra new attention mine`, `pip install -e mine`; then `lra examine attention=mine`, one to two"
         " hours of [probes, short tasks, costs and errors](#your-own-attention).",
         "**How sure**: differences are [tested over seeds](docs/numbers.md#how-a-verdict-is-made), all pairs of a task"
