@@ -143,5 +143,7 @@ def test_a_sweep_over_pairs_searches_a_rate_for_each_number_of_them(trained, hom
         (method, pairs, 3, 3) for method in ("linear", "full") for pairs in (4, 8)
     }
     assert [drawn.path for drawn in made.tables[0].figures] == [home / "capacity" / "capacity-recall.png"]
-    shown = result_of("sweep", "capacity", "show", "attention=full")
-    assert [row[0] for row in shown.tables[0].table.rows] == ["full"]
+    more = ["attention=full", "task.sizes.full.pairs=2,4,8", *words[2:]]
+    (shown,) = result_of("sweep", "capacity", "show", *more).tables
+    assert [row[0] for row in shown.table.rows] == ["full"]
+    assert [(name, len(lacks)) for name, lacks in shown.unfinished.items()] == [("full keys=8 pairs=2", 3)]

@@ -114,7 +114,8 @@ class Cell:
         missing = object()
         for each in self.overrides:
             recorded: Any = record.settings
-            for part in each.key.split("."):
+            recorded_key = each.key.replace(f"task.sizes.{record.size}.", "task.data.")
+            for part in recorded_key.split("."):
                 recorded = recorded.get(part, missing) if isinstance(recorded, dict) else missing
             if recorded is missing or isinstance(recorded, dict):
                 continue
