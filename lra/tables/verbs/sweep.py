@@ -79,9 +79,9 @@ def _check_pairs(typed: Overrides) -> None:
     names = [name for text in typed.texts("task") for name in text.split(",") if name in conf_names("task")]
     lacking = next((name for name in names if PAIRS not in load_config("train", [f"task={name}"]).task.data), None)
     if lacking is not None:
-        line = f"task={lacking} has no pairs; type task=recall or task=noisy_recall, or to vary another setting of it:"
-        line += f" lra compare run task={lacking} task.sizes.full.SETTING=1,2,4"
-        raise UserError(line, kind="wrong_value", key="task", value=lacking)
+        right = ["task=recall", "task=noisy_recall"]
+        line = f"task={lacking} has no pairs; type {' or '.join(right)}"
+        raise UserError(line, kind="wrong_value", key="task", value=lacking, right=right)
 
 
 def make_tables(swept: SweptNumber, run_set: RunSet) -> Tables:
