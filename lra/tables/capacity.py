@@ -7,11 +7,10 @@ which every method has: runs of another number have other data, so nothing here 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 from lra.base.text import MISSING, number
 from lra.runs.schema import Record, method_column
-from lra.tables.cells import TRIED, TableCell, cell_note, make_rows
+from lra.tables.cells import TRIED, TableCell, cell_note, make_rows, tried_text
 from lra.tables.comparison import not_below_the_best
 from lra.tables.variants import RowKey
 from lra.terminal.text_table import Column, TextTable
@@ -26,12 +25,6 @@ class CapacityRow:
 
     name: str
     cells: Mapping[int, TableCell]
-
-    @cached_property
-    def tried(self) -> str:
-        """Numbers of configurations that were tried for its cells, each once; a dash without a search."""
-        numbers = {cell.tried for cell in self.cells.values() if cell.tried is not None}
-        return ", ".join(map(str, sorted(numbers))) or MISSING
 
 
 def pairs_of(record: Record) -> int | None:
@@ -70,7 +63,7 @@ def capacity_table(rows: Sequence[CapacityRow], *, title: str) -> TextTable:
         columns.append(Column(column, [str(cells.get(row.name, MISSING)) for row in rows]))
         best |= {(index, column) for index, row in enumerate(rows) if row.name in leading}
         sentences += [_sentence(pairs, cells, leading)] if leading else []
-    columns.append(Column(TRIED, [row.tried for row in rows], optional=1, if_filled=True))
+    columns.append(Column(TRIED, [tried_text(row.cells.values()) for row in rows], optional=1, if_filled=True))
     caption = cell_note(cell for row in rows for cell in row.cells.values())
     note = "Bold: not significantly below the best of the column, over three seeds or more"
     return TextTable.of_columns(

@@ -189,9 +189,8 @@ class Row:
 
     @property
     def tried(self) -> str:
-        """Numbers of configurations that were tried for its cells, each once; a dash without a search."""
-        numbers = {cell.tried for cell in self.cells.values() if cell.tried is not None}
-        return ", ".join(map(str, sorted(numbers))) or MISSING
+        """Numbers of configurations that were tried for its cells, see `tried_text`."""
+        return tried_text(self.cells.values())
 
     @property
     def average(self) -> float | None:
@@ -208,6 +207,12 @@ class Row:
     @property
     def _of_five(self) -> list[TableCell]:
         return [self.cells[task] for task in TASKS if task in self.cells]
+
+
+def tried_text(cells: Iterable[TableCell]) -> str:
+    """Numbers of configurations that were tried for some cells, each once; a dash without a search."""
+    numbers = {cell.tried for cell in cells if cell.tried is not None}
+    return ", ".join(map(str, sorted(numbers))) or MISSING
 
 
 def cell_note(cells: Iterable[TableCell]) -> str:
