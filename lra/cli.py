@@ -35,7 +35,7 @@ VERBS = {
     "compare": "compare attentions on a task: confidence intervals, tests of significance, figures",
     "examine": "put an attention of your own through everything that a laptop can do, and write one page",
     "tune": "search hyperparameters: the same space and number of trials for each method, chosen by dev accuracy",
-    "sweep": "accuracy against a number: lra sweep landmarks, lra sweep window, lra sweep capacity (pairs to recall)",
+    "sweep": "accuracy against landmarks, the width of a window, or pairs to recall: lra sweep landmarks",
     "report": "write all results of a run group to one HTML file",
     "publish": "append records to a file that is kept with the code",
     "import": "copy runs from another machine",

@@ -6,6 +6,8 @@ import sys
 from importlib.abc import MetaPathFinder
 from multiprocessing.connection import Connection
 from pathlib import Path
+from types import ModuleType
+from unittest import mock
 
 import pytest
 
@@ -27,7 +29,8 @@ def run_tests(folder: Path, words: list[str], finder: MetaPathFinder, output: Pa
     server.set_forkserver_preload(LIBRARIES)
     receive, send = server.Pipe(duplex=False)
     child = server.Process(target=_in_child, args=(folder, words, finder, output, send))
-    child.start()
+    with mock.patch.dict(sys.modules, {"__main__": ModuleType("__main__")}):  # which a child would import, with lra
+        child.start()
     send.close()
     child.join()
     assert child.exitcode == 0, output.read_text()  # what pytest found is in `status`, not in the process's own
@@ -40,6 +43,7 @@ def _in_child(folder: Path, words: list[str], finder: MetaPathFinder, output: Pa
         os.dup2(file.fileno(), 2)
     os.chdir(folder)
     sys.path.insert(0, str(folder))
-    assert not any(name.partition(".")[0] == "lra" for name in sys.modules)  # `finder` would find nothing of it
+    imported = [name for name in sys.modules if name.partition(".")[0] == "lra"]
+    assert not imported, f"{finder} would find nothing of {imported}, which {sys.modules['__main__']} has imported"
     sys.meta_path.insert(0, finder)
     status.send(int(pytest.main(words)))

@@ -17,7 +17,7 @@ OWN_PACKAGE = re.compile(r"=(window|averaging|majority)\b")  # of docs/examples:
 SHOWN = "model|protocol|data|runs|tasks|attentions|mine"
 WORD = (
     r"(?:-m|--[\w-]+(?: job| FOLDER)?|[a-z_./]+=[^\s`'\"]+"
-    rf"|plan|run|show|step|attention|mixer|task|{SHOWN}|landmarks|window|/\S+|…)"
+    rf"|plan|run|show|step|attention|mixer|task|{SHOWN}|landmarks|window|capacity|/\S+|…)"
 )
 AMONG_WORDS = re.compile(rf"\blra (?:{'|'.join(VERBS)})(?![\w-])(?: {WORD}(?!\w))*(?!:)")
 

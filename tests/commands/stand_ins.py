@@ -50,6 +50,11 @@ STAND_INS = (
     (r"^lra sweep window task=listops,image", "lra sweep window task=listops"),  # 8 cells
     (r"attention\.block_length=2,8,32", "attention.block_length=8"),
     (r"task\.sizes\.full\.", "task.sizes.tiny."),
+    (r"^lra sweep capacity$", "lra sweep capacity plan attention=linear"),
+    (
+        r"(?<=^lra sweep capacity )attention=\S+ task\.sizes\.tiny\.pairs=\S+",
+        "attention=linear task.sizes.tiny.pairs=4",
+    ),
     (r"attention=full,linear task\.sizes\.tiny\.pairs=4,8,16", "attention=linear task.sizes.tiny.pairs=4,8"),
     (r"(compare|table) run attention=all", r"\1 run attention=nystrom,average"),  # 17; one with task=listops has them
 )

@@ -27,7 +27,7 @@ from lra.runs.groups import published_names
         ("lra train -cd mine size=tiny attention=o", {"attention=own"}),
         ("lra table p", {"plan"}),
         ("lra table run recipe.st", {"recipe.steps="}),
-        ("lra sweep ", {"landmarks", "window"}),
+        ("lra sweep ", {"landmarks", "window", "capacity"}),
         ("lra tune s", {"show"}),
         ("lra tune run recipe.st", {"recipe.steps="}),
         ("lra show model mixer=s", {"mixer=s4d"}),

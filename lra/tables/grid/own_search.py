@@ -13,7 +13,7 @@ from lra.settings.command_options import OverRuns
 from lra.settings.compose import load_config, search_of_sweep, sweep_params
 from lra.settings.run_config import ATTENTION
 from lra.settings.several_values import ALL, METHODS, spell_out_all
-from lra.tables.grid.run_set import own_names, read_run_set, uses_own_search
+from lra.tables.grid.run_set import ACTIONS, own_names, read_run_set, uses_own_search
 
 if TYPE_CHECKING:  # slow: it imports torch
     from lra.tables.grid.plan import Plan
@@ -55,10 +55,11 @@ def search_first(verb: str, arguments: Sequence[str], console: Console, *, swept
 
 def _arguments_of_search(verb: str, arguments: Sequence[str], swept: str) -> list[str] | None:
     """Make the arguments of `lra tune` for the search of what was typed; None: there is none, or nothing is to run."""
-    if arguments[:1] not in (["plan"], ["run"]):
-        return None
-    action, typed = arguments[0], Overrides(arguments[1:])
     options = OverRuns.view(load_config(verb))
+    has_action = arguments[:1] in ([action] for action in ACTIONS)
+    action, typed = arguments[0] if has_action else options.what, Overrides(arguments[has_action:])
+    if action == "show":
+        return None
     options = options.changed({"sweep": next(iter(typed.texts("sweep")), swept or options.sweep)})
     if options.sweep not in conf_names("sweep") or not uses_own_search(options, typed):
         return None  # what is wrong with a name is said when it is read

@@ -10,8 +10,8 @@
   lra sweep capacity                                     six attentions and 4 to 32 pairs of a key and a value to recall
   lra sweep capacity attention=full,mine task.sizes.full.pairs=8,16 workers=2
 
-Runs the missing cells, prints a table, and draws a figure (PNG, PDF, SVG) into the run group's folder. All options of
-lra train can be given: protocol=clean attention.pinv=exact.
+Runs the missing cells, prints a table, and draws a figure (PNG, PDF, SVG) into the run group's folder. All options
+of lra train can be given: protocol=clean attention.pinv=exact.
 
 landmarks: accuracy, time, memory and two relative errors of Nyström attention, measured on the trained models with test
 batches: that of the pseudo-inverse, and that of the approximated attention matrix against the exact one.
