@@ -56,7 +56,7 @@ def search_first(verb: str, arguments: Sequence[str], console: Console, *, swept
 def _arguments_of_search(verb: str, arguments: Sequence[str], swept: str) -> list[str] | None:
     """Make the arguments of `lra tune` for the search of what was typed; None: there is none, or nothing is to run."""
     options = OverRuns.view(load_config(verb))
-    has_action = arguments[:1] in ([action] for action in ACTIONS)
+    has_action = bool(arguments) and arguments[0] in ACTIONS
     action, typed = arguments[0] if has_action else options.what, Overrides(arguments[has_action:])
     if action == "show":
         return None
