@@ -91,12 +91,6 @@ def _csv_row(row: CapacityRow, pairs: int, head: str) -> dict[str, object]:
         "task": cell.task,
         head: row.name,
         PAIRS: pairs,
-        "count": cell.count,
-        "mean": cell.mean,
-        "std": cell.std,
-        "converged": cell.converged,
-        "median": cell.median,
-        "lowest": min(cell.accuracies),
-        "highest": max(cell.accuracies),
+        **cell.over_seeds,
         "tried": cell.tried,
     }

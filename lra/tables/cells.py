@@ -128,6 +128,19 @@ class TableCell:
         """Number of seeds."""
         return len(self.accuracies)
 
+    @property
+    def over_seeds(self) -> dict[str, object]:
+        """What a row of a CSV file has of the seeds: their number, mean, standard deviation, median and ends."""
+        return {
+            "count": self.count,
+            "mean": self.mean,
+            "std": self.std,
+            "converged": self.converged,
+            "median": self.median,
+            "lowest": min(self.accuracies),
+            "highest": max(self.accuracies),
+        }
+
     def __str__(self) -> str:
         """`37.00 ± 1.00 (3)`, or `36.85 [18.20, 37.75] (5)` with some seeds converged; `cell_note` explains both."""
         return f"{seeds_text(self.accuracies, self.converged)} ({self.count})"
