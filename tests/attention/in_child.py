@@ -6,7 +6,6 @@ import sys
 from importlib.abc import MetaPathFinder
 from multiprocessing.connection import Connection
 from pathlib import Path
-from types import ModuleType
 from unittest import mock
 
 import pytest
@@ -29,7 +28,7 @@ def run_tests(folder: Path, words: list[str], finder: MetaPathFinder, output: Pa
     server.set_forkserver_preload(LIBRARIES)
     receive, send = server.Pipe(duplex=False)
     child = server.Process(target=_in_child, args=(folder, words, finder, output, send))
-    with mock.patch.dict(sys.modules, {"__main__": ModuleType("__main__")}):  # which a child would import, with lra
+    with mock.patch.object(sys, "argv", ["pytest"]):  # a child unpickles it; overrides in it, of a verb, import lra
         child.start()
     send.close()
     child.join()

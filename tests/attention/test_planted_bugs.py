@@ -1,11 +1,13 @@
 """Every test of an attention catches the bugs that planted_bugs.yaml has for it."""
 
 import inspect
+import sys
 from pathlib import Path
 
 import pytest
 import yaml
 
+from lra.base.overrides import Override
 from tests.attention import (
     test_backends,
     test_contract,
@@ -70,7 +72,8 @@ def test_a_planted_bug_is_caught(name, bug, tmp_path):
 
 
 @pytest.mark.slow
-def test_what_is_no_bug_is_not_caught(tmp_path):
+def test_what_is_no_bug_is_not_caught(tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "argv", ["lra train", Override("task=listops")])  # as a verb leaves it
     no_bug = Bug("NystromAttention.__init__", old="value_skip_taps % 2 == 0", new="value_skip_taps % 2 == 0")
     status, output = run_with_bug("tests/attention/test_backends.py::test_the_value_skip_is_odd", no_bug, tmp_path)
     assert status == pytest.ExitCode.OK, output
