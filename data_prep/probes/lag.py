@@ -9,7 +9,7 @@ Letters: N examples, L positions.
 import numpy as np
 
 from data_prep.probes.drawn import Drawn, random_positions
-from lra.base.option_types import Count, Fraction
+from lra.base.option_types import Count, CountOrZero, Fraction
 from lra.types import UserError
 
 
@@ -19,7 +19,7 @@ def lag(
     *,
     length: int,
     training: bool,
-    distance: Count,
+    distance: CountOrZero,
     marks: Count,
     values: Count,
     noise: Fraction,
@@ -34,7 +34,7 @@ def lag(
         count: number of examples.
         length: L.
         training: not used: training examples are as difficult as others.
-        distance: from a mark back to its token.
+        distance: from a mark back to its token; 0: the marked token itself, so that no position needs another.
         marks: number of marks; with `marks` · `values` = L, no other token has the label's value.
         values: number of different values, the classes.
         noise: fraction of the marks, in [0, 1), before which stands a token of any value.

@@ -53,6 +53,14 @@ def frequencies(examples: list[list[str]], labels: list[int]) -> dict[object, in
     return counts
 
 
+def test_at_distance_0_the_marked_tokens_have_the_label():
+    generate, settings, length = function_and_settings("lag", "tiny")
+    settings["distance"] = 0
+    drawn = generate(np.random.default_rng(0), 300, length=length, training=True, **settings)
+    marked = [{word for word in words if word.endswith("!")} for words in in_words(drawn)]
+    assert marked == [{f"{label}!"} for label in drawn.labels.tolist()]
+
+
 @pytest.mark.parametrize("training", [True, False])
 @pytest.mark.parametrize("task", PROBES)
 def test_a_generator_draws_as_its_slow_twin(task, training):
