@@ -50,7 +50,7 @@ class AttentionBackend(nn.Module):
         quadratic: whether an L × L tensor is computed.
         has_matrix: whether the output is a matrix times the values; `lra diagnose` compares matrices.
         uses_queries: whether queries and keys have an effect; if not, `model.positions=rotary`, which rotates them,
-            is refused.
+            gives the model no positions, and a line says so.
         effective_with: the options that others may turn off, see `lra.base.option_types.Effects`; typed without effect,
             they are refused.
         shown: attributes that are shown when a model is printed.

@@ -73,6 +73,11 @@ class SelfAttention(SequenceMixer):
         self.reads_padded_length = backend.reads_padded_length
         self.out = nn.Linear(inner, dims.width)
 
+    @property
+    def rotates_in_vain(self) -> bool:
+        """Whether positions are rotations of queries and keys that the backend does not use, so it sees none."""
+        return self.dims.rotary and not self.backend.uses_queries
+
     def forward(self, x_BLD: Tensor, valid_BL: Tensor | None) -> Tensor:
         """Attend within each sequence; `[B, L, D]` to `[B, L, D]`."""
         heads = (3, self.dims.num_heads, self.dims.head_dim)

@@ -14,9 +14,8 @@ from lra.runs.schema import TARGET, TUNED, is_ours
 from lra.settings.added_keys import CALLBACKS_INSTEAD, USER_GROUPS, targets_of
 from lra.settings.check_values import check_values
 from lra.settings.cuda_graphs import attention_obstacle, obstacle
-from lra.settings.declared import class_of, declares
 from lra.settings.pretrain import L1, SOURCE, loss_of_pretraining, predicts_values
-from lra.settings.run_config import ATTENTION, Config, RunConfig
+from lra.settings.run_config import Config, RunConfig
 from lra.settings.wandb_arguments import names_of_training, wandb_arguments
 from lra.training.compiled import GRAPH_MODES
 from lra.types import UserError
@@ -60,8 +59,6 @@ def _check_run(cfg: RunConfig, verb: str | None) -> None:
         raise UserError(line, kind="wrong_value", key="pretrain.loss", value=L1)
     if verb == "train" and (digits := cfg.taken_from) is not None:
         _check_taken(digits)
-    if verb is not None and cfg.value("model.positions") == "rotary":
-        _check_rotary(cfg)
     if cfg.value("task.data") is not None:
         _check_data(cfg)
     if cfg.has("trainer"):
@@ -105,17 +102,6 @@ def _check_schedule(cfg: RunConfig) -> None:
     if isinstance(steps, int) and isinstance(scheduled, int) and scheduled < steps and is_ours(target):
         why = f"is fewer than recipe.steps={steps}: there would be no learning rate for the last steps"
         raise _contradiction(cfg, "recipe.schedule.steps", why, f"recipe.schedule.steps={steps}")
-
-
-def _check_rotary(cfg: RunConfig) -> None:
-    """Refuse rotated queries and keys where nothing uses them: there would be no positions at all.
-
-    Whether a mixer has some, the encoder knows. A class that cannot be imported is made later, and says why.
-    """
-    target = class_of(cfg.composed, ATTENTION) if cfg.mixes_by_attention else None
-    if target and not declares(target, "uses_queries", True):
-        why = f"has no effect on attention={cfg.attention.name}, which uses no queries"
-        raise _contradiction(cfg, "model.positions", why, "model.positions=learned", kind="no_effect")
 
 
 def _check_trainer(cfg: RunConfig) -> None:

@@ -119,5 +119,5 @@ def _without_ineffective(overrides: Overrides) -> Overrides:
 def options_in(overrides: Overrides) -> str:
     """Name the options of an attention, a mixer or a task's data among some overrides, such as ` num_landmarks=16`."""
     of_method = [each.partition(".")[2] for each in overrides.only(f"{ATTENTION}.", "mixer.")]
-    of_data = [each.rpartition(".")[2] for each in overrides.only("task.sizes.")]
+    of_data = [f"{each.key.rpartition('.')[2]}={each.text}" for each in overrides.only("task.sizes.")]
     return "".join(f" {option}" for option in (*of_method, *of_data))

@@ -20,6 +20,7 @@ from lra.data.store import verify_store
 from lra.from_config import build_datamodule, build_module, build_spec, check_classes, machine_and_loggers
 from lra.from_config.store import ensure_store
 from lra.model.classifier import count_parameters
+from lra.model.self_attention import SelfAttention
 from lra.run import Run, RunLockedError
 from lra.runs.files import BEST, CONFIG, LAST, METRICS, PRETRAINING, RESULT
 from lra.runs.reference_curves import place_among, published_curves, references_of
@@ -174,6 +175,9 @@ def _try(attempt: Attempt, parts: int, replaced: Record | None) -> Record | None
             f"  on {' '.join([cfg.trainer.accelerator, *machine_and_loggers.gpus_of_run(cfg)])}\n{run.folder}",
         )
     )
+    if any(mixer.rotates_in_vain for mixer in module.model.modules() if isinstance(mixer, SelfAttention)):
+        line = f"attention={cfg.method_name} uses no queries, so model.positions=rotary gives it no positions"
+        attempt.console.print(f"{WARNING}{line}; for learned ones: model.positions=learned", highlight=False)
     return _fit_and_test(attempt, module, datamodule, machine_and_loggers.build_machine(cfg))
 
 

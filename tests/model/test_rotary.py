@@ -3,6 +3,7 @@
 import pytest
 import torch
 
+from lra.cli import main
 from lra.from_config import build_model
 from lra.model.self_attention import rotate
 from lra.settings.compose import load_config
@@ -40,8 +41,11 @@ def test_products_depend_on_the_distance_alone():
         torch.testing.assert_close(diagonal, diagonal[:1].expand_as(diagonal), rtol=0, atol=1e-12)
 
 
-@pytest.mark.parametrize("attention", ["full", "nystrom"])
-@pytest.mark.parametrize("positions, sees_order", [("rotary", True), ("none", False)])
+@pytest.mark.parametrize(
+    "attention, positions, sees_order",
+    [("full", "rotary", True), ("nystrom", "rotary", True), ("full", "none", False), ("nystrom", "none", False),
+     ("average", "rotary", False), ("none", "rotary", False)],
+)  # fmt: skip
 def test_attention_sees_the_order(attention, positions, sees_order):
     words = (f"attention={attention}", f"model.positions={positions}", "model.norm=layer", "size=tiny")
     if attention == "nystrom":
@@ -66,3 +70,13 @@ def test_options_of_queries_that_have_no_effect_are_refused(words, key):
     with pytest.raises(UserError) as error:
         build_model(load_config("train", ["task=listops", "size=tiny", *words]))
     assert error.value.key == key
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("attention, said", [("average", True), ("full", False)])
+def test_a_line_says_that_rotations_of_unused_queries_are_no_positions(attention, said, tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("LRA_DATA_DIR", str(tmp_path / "data"))
+    monkeypatch.setenv("LRA_RUNS_DIR", str(tmp_path / "runs"))
+    words = ("task=recall", "size=tiny", "recipe.steps=2", "recipe.eval_every=2", "logger=csv")
+    assert main(["train", *words, f"attention={attention}", "model.positions=rotary"]) == 0
+    assert (f"attention={attention} uses no queries" in capsys.readouterr().out) is said

@@ -135,17 +135,6 @@ def test_the_option_of_the_model_has_indeed_no_effect_but_on_the_hash(words):
     assert all(map(torch.equal, *found))
 
 
-@pytest.mark.parametrize("attention", ["none", "average"])
-def test_rotary_positions_need_an_attention_that_uses_queries(attention, home, refused):
-    words = ("model.positions=rotary", f"attention={attention}")
-    error = refused("train", "size=tiny", "logger=csv", *words)
-    assert (error.kind, error.key, error.value) == ("no_effect", "model.positions", "rotary")
-    assert refused("compare", "plan", "task=listops", "model.positions=rotary", f"attention=full,{attention}").key == (
-        "model.positions"
-    )
-    lra.compose(f"attention={attention}", "model.positions=none")
-
-
 def test_an_attention_of_ones_own_that_says_nothing_may_be_rotated(tmp_path, monkeypatch):
     (tmp_path / "conf/attention").mkdir(parents=True)
     for name, target in (("mine", "lra.attention.linear.LinearAttention"), ("made", "operator.add")):

@@ -45,6 +45,8 @@ def test_a_knob_multiplies_too():
     cells = make_cells("landmarks", ["attention.num_landmarks=16,32", "seed=0"])
     assert [cell.cfg.attention.num_landmarks for cell in cells] == [16, 32]
     assert cells[0].name == "listops nystrom num_landmarks=16 seed 0"
+    (cell,) = make_cells("compare", ["task=lag", "attention=full", "task.sizes.full.noise=0.25", "seed=0"])
+    assert cell.name == "lag full noise=0.25 seed 0"
 
 
 def test_a_files_widths_are_below_the_length_of_each_task_and_typed_ones_stay():
