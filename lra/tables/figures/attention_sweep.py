@@ -29,6 +29,7 @@ RIGHT_OF_AXIS = (1.03, 0.035)  # where the seeds of attentions without the numbe
 ASIDE, MOST_ASIDE = 0.06, 0.3  # of a doubling: how far two variants stand apart, and all of them together
 DASHES: tuple[Any, ...] = ("-.", DASH_DOT_DOT, (0, (2, 1)))  # of attentions without the number
 ROW, AROUND = 1.3, 0.55  # heights in inches
+BETWEEN = 0.06  # of a panel's width: between its seeds at the right of the axis and the next panel's label
 
 
 def swept_numbers(points: Sequence[Point]) -> list[int]:
@@ -116,7 +117,7 @@ def _make_panels(panels: list[str], columns: int) -> tuple[Any, dict[str, Axes]]
         layout = [[first] * len(pairs[0]), *pairs]
         heights = [1.25, *[1.0] * len(pairs)]
         widths = [1.0] * len(pairs[0])
-    return plt.subplot_mosaic(
+    figure, axes = plt.subplot_mosaic(
         layout,
         figsize=(WIDTHS[columns], ROW * sum(heights) + AROUND),
         layout="constrained",
@@ -124,6 +125,8 @@ def _make_panels(panels: list[str], columns: int) -> tuple[Any, dict[str, Axes]]
         height_ratios=heights,
         width_ratios=widths,
     )
+    figure.get_layout_engine().set(wspace=BETWEEN)
+    return figure, axes
 
 
 def _aside(variants: Sequence[str]) -> dict[str, float]:
