@@ -26,8 +26,8 @@ def lag(
 ) -> Drawn:
     """Draw a label, marked positions, and before each of these, at the distance, the label's token.
 
-    All other tokens are drawn so that each value is as frequent as any other, on average: the tokens alone, without
-    their places, say nothing.
+    All other tokens are drawn so that at each position each value is as frequent as any other, on marked tokens and on
+    unmarked ones: a token says nothing of the label unless it is seen together with another. At distance 0 it does.
 
     Args:
         rng: random generator.
@@ -35,31 +35,37 @@ def lag(
         length: L.
         training: not used: training examples are as difficult as others.
         distance: from a mark back to its token; 0: the marked token itself, so that no position needs another.
-        marks: number of marks; with `marks` · `values` = L, no other token has the label's value.
+        marks: number of marks.
         values: number of different values, the classes.
         noise: fraction of the marks, in [0, 1), before which stands a token of any value.
 
     Raises:
         UserError: for marks that have no place in the sequence, or too many of them.
     """
-    if distance >= length or marks > length - distance:
+    places = length - distance
+    if places < 2 or marks > places:
         line = f"task.data.marks={marks} at task.data.distance={distance} have no place in {length} tokens"
         raise UserError(f"{line}; type fewer", kind="contradiction", key="task.data.marks", value=marks)
-    if marks * values > length:
-        right = length // values
-        line = f"task.data.marks={marks}: {marks} tokens of one value are more than a {values}th of {length}"
-        raise UserError(f"{line}; type {right}", kind="contradiction", key="task.data.marks", value=marks, right=right)
+    if marks * values >= places:
+        right = (places - 1) // values
+        line = (
+            f"task.data.marks={marks}: so many tokens of one of {values} values would be more than their share of the"
+        )
+        line += f" {places} before which a mark can stand; type {right}"
+        raise UserError(line, kind="contradiction", key="task.data.marks", value=marks, right=right)
     label_N = rng.integers(0, values, count)
     is_marked_NL = np.zeros((count, length), bool)
-    places = length - distance
     is_marked_NL[:, distance:] = random_positions(marks, rng, count, places)
     is_asked_NL = np.zeros((count, length), bool)
     is_asked_NL[:, :places] = is_marked_NL[:, distance:]
     is_asked_NL &= rng.random((count, length)) >= noise
-    planted = marks * (1 - noise)
-    share = (length / values - planted) / (length - planted)  # of the label among the other tokens
+    chance_NL = np.zeros((count, length))  # of being asked, from the position and whether the token is marked
+    if distance:
+        may_be_marked_L = np.arange(length) >= distance
+        chance_NL[:, :places] = ((marks - is_marked_NL) / np.where(may_be_marked_L, places - 1, places))[:, :places]
+        chance_NL *= 1 - noise
+    has_label_NL = is_asked_NL | (rng.random((count, length)) < (1 / values - chance_NL) / (1 - chance_NL))
     other_NL = (label_N[:, None] + rng.integers(1, values, (count, length))) % values
-    has_label_NL = is_asked_NL | (rng.random((count, length)) < share)
     value_NL = np.where(has_label_NL, label_N[:, None], other_NL)
     words = [*map(str, range(values)), *(f"{value}!" for value in range(values))]
     return Drawn(1 + value_NL + values * is_marked_NL, label_N, words)

@@ -61,6 +61,20 @@ def test_at_distance_0_the_marked_tokens_have_the_label():
     assert marked == [{f"{label}!"} for label in drawn.labels.tolist()]
 
 
+def test_one_token_of_lag_says_nothing_of_the_label():
+    generate, settings, length = function_and_settings("lag", "tiny")
+    settings |= {"distance": length // 2, "marks": 3, "noise": 0.25}
+    drawn = generate(np.random.default_rng(0), 20 * COUNT, length=length, training=True, **settings)
+    values = settings["values"]
+    is_marked_NL, has_label_NL = drawn.tokens > values, (drawn.tokens - 1) % values == drawn.labels[:, None]
+    for of_mark_NL in (is_marked_NL, ~is_marked_NL):
+        drawn_L = of_mark_NL.sum(axis=0)
+        error_L = SIGMAS * (values - 1) ** 0.5 / values / np.maximum(drawn_L, 1) ** 0.5
+        assert (np.abs((has_label_NL & of_mark_NL).sum(axis=0) / np.maximum(drawn_L, 1) - 1 / values) < error_L)[
+            drawn_L > 0
+        ].all()
+
+
 @pytest.mark.parametrize("training", [True, False])
 @pytest.mark.parametrize("task", PROBES)
 def test_a_generator_draws_as_its_slow_twin(task, training):

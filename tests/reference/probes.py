@@ -53,12 +53,16 @@ def lag(
     label = rng.randrange(values)
     others = [value for value in range(values) if value != label]
     marked = rng.sample(range(distance, length), marks)
-    planted = marks * (1 - noise)
-    share = (length / values - planted) / (length - planted)
-    value_at = [label if rng.random() < share else rng.choice(others) for _ in range(length)]
-    for place in marked:
-        if rng.random() >= noise:
-            value_at[place - distance] = label
+    asked = {place - distance for place in marked if rng.random() >= noise}
+    value_at = []
+    for place in range(length):
+        others_may_be_marked = length - distance - (place >= distance)  # of the places where marks can stand
+        marks_elsewhere = marks - (place in marked)
+        can_be_asked = distance > 0 and place + distance < length
+        asked_chance = (1 - noise) * marks_elsewhere / others_may_be_marked if can_be_asked else 0
+        share = (1 / values - asked_chance) / (1 - asked_chance)  # so that the place has the label's value evenly
+        has_label = place in asked or rng.random() < share
+        value_at.append(label if has_label else rng.choice(others))
     return [f"{value}!" if place in marked else f"{value}" for place, value in enumerate(value_at)], label
 
 
