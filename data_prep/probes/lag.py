@@ -48,10 +48,8 @@ def lag(
         raise UserError(f"{line}; type fewer", kind="contradiction", key="task.data.marks", value=marks)
     if marks * values >= places:
         right = (places - 1) // values
-        line = (
-            f"task.data.marks={marks}: so many tokens of one of {values} values would be more than their share of the"
-        )
-        line += f" {places} before which a mark can stand; type {right}"
+        line = f"task.data.marks={marks}: each of {values} values has fewer of the {places} positions to ask for"
+        line += f"; type {right}"
         raise UserError(line, kind="contradiction", key="task.data.marks", value=marks, right=right)
     label_N = rng.integers(0, values, count)
     is_marked_NL = np.zeros((count, length), bool)
