@@ -43,9 +43,9 @@ def lag(
         UserError: for marks that have no place in the sequence, or too many of them.
     """
     places = length - distance
-    if places < 2 or marks > places:
+    if places <= values:
         line = f"task.data.marks={marks} at task.data.distance={distance} have no place in {length} tokens"
-        raise UserError(f"{line}; type fewer", kind="contradiction", key="task.data.marks", value=marks)
+        raise UserError(f"{line}; type a smaller distance", kind="contradiction", key="task.data.marks", value=marks)
     if marks * values >= places:
         right = (places - 1) // values
         line = f"task.data.marks={marks}: each of {values} values has fewer of the {places} positions to ask for"

@@ -74,8 +74,8 @@ class SelfAttention(SequenceMixer):
         self.out = nn.Linear(inner, dims.width)
 
     @property
-    def rotates_in_vain(self) -> bool:
-        """Whether positions are rotations of queries and keys that the backend does not use, so it sees none."""
+    def lacks_positions(self) -> bool:
+        """Whether positions are rotations of queries and keys, which the backend does not use."""
         return self.dims.rotary and not self.backend.uses_queries
 
     def forward(self, x_BLD: Tensor, valid_BL: Tensor | None) -> Tensor:

@@ -149,7 +149,7 @@ def class_named(target: str) -> type:
 
 
 def declares(target: str, attribute: str, otherwise: Any) -> Any:
-    """What a class declares of itself, such as `uses_queries`; or what is so of one that does not, or is no class."""
+    """What a class declares of itself, such as `effective_with`; or what is so of one that does not, or is no class."""
     try:
         return getattr(get_object(target), attribute, otherwise)
     except Exception:  # the user's module may raise anything when it is imported

@@ -175,7 +175,7 @@ def _try(attempt: Attempt, parts: int, replaced: Record | None) -> Record | None
             f"  on {' '.join([cfg.trainer.accelerator, *machine_and_loggers.gpus_of_run(cfg)])}\n{run.folder}",
         )
     )
-    if any(mixer.rotates_in_vain for mixer in module.model.modules() if isinstance(mixer, SelfAttention)):
+    if any(mixer.lacks_positions for mixer in module.model.modules() if isinstance(mixer, SelfAttention)):
         line = f"attention={cfg.method_name} uses no queries, so model.positions=rotary gives it no positions"
         attempt.console.print(f"{WARNING}{line}; for learned ones: model.positions=learned", highlight=False)
     return _fit_and_test(attempt, module, datamodule, machine_and_loggers.build_machine(cfg))
