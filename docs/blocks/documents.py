@@ -100,6 +100,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "probes": of_probes.probes,
     "probes-shown": of_probes.shown,
     "probes-words-of-four": of_probes.words_of_four,
+    "probes-noisy-recall-of-500": of_probes.noisy_recall_of_500,
     "probes-mamba2": of_probes.exact_beside_mamba2,
     "probes-accuracies": of_probes.accuracies,
     "probes-landmarks": of_probes.landmarks,

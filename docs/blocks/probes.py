@@ -30,7 +30,7 @@ SWEEP = (
     "sweep landmarks show task=recall protocol=clean run_group=published/probes_landmarks.jsonl"
     " attention.num_landmarks=2,4,8,16,32 attention.value_skip_taps=35,0"
 )
-WORDS_OF_FOUR = "words_of_four"
+WORDS_OF_FOUR, NOISY_RECALL_OF_500 = "words_of_four", "noisy_recall_of_500"
 CAPACITY, CAPACITY_SEARCH = "capacity", "capacity_rates"
 OF_CAPACITY = f"sweep capacity show run_group=published/{CAPACITY}.jsonl"
 RIDGE = 1.0  # added to the diagonal of the counts' products
@@ -119,14 +119,24 @@ def _longest_chain(of_task: list[Record]) -> list[str]:
 
 def words_of_four() -> str:
     """How far words of four elements told the methods apart, in place of which the probe has shorter ones."""
-    found = records(WORDS_OF_FOUR)
+    return _told_apart("Words of four elements", WORDS_OF_FOUR)
+
+
+def noisy_recall_of_500() -> str:
+    """How far noisy recall told the methods apart after half the steps."""
+    (chain,) = (_longest_chain(of_task) for of_task in by_task(NOISY_RECALL_OF_500).values())
+    told = _told_apart("After 500 steps `noisy_recall`", NOISY_RECALL_OF_500)
+    return prose(f"{told} No more than {len(chain)} of them are each significantly better than the next.")
+
+
+def _told_apart(what: str, file: str) -> str:
+    found = records(file)
     (separation,) = separation_by_task(found).values()
     made = cells(found).values()
     reached = ends(cell.central_value for cell in made)
     return prose(
-        f"Words of four elements told {separation.pairs} of {separation.compared} pairs of {len(made)} methods apart:"
-        f" accuracies are {reached} %, over three seeds at the best of three rates"
-        f" (`runs/published/{WORDS_OF_FOUR}.jsonl`)."
+        f"{what} told {separation.pairs} of {separation.compared} pairs of {len(made)} methods apart: accuracies are"
+        f" {reached} %, over three seeds at the best of three rates (`runs/published/{file}.jsonl`)."
     )
 
 
