@@ -12,11 +12,13 @@ from hydra.utils import get_method
 from docs.blocks.markdown import ends, joined, prose, some_columns, table, table_printed
 from docs.blocks.published import by_task, cells, records
 from lra.base.probes import GIVEN, is_probe
+from lra.base.text import MISSING
 from lra.runs.schema import Record
 from lra.settings.compose import load_config
 from lra.settings.declared import declared_by_class
 from lra.tables.cells import TableCell
 from lra.tables.comparison import seeds_of_rows
+from lra.tables.comparison_table import accuracy_on_longer
 from lra.tables.statistics.significance import Pair, significant_pairs
 from lra.tables.task_statistics import separation_by_task
 from lra.terminal.display_names import display_name
@@ -30,7 +32,9 @@ SWEEP = (
     "sweep landmarks show task=recall protocol=clean run_group=published/probes_landmarks.jsonl"
     " attention.num_landmarks=2,4,8,16,32 attention.value_skip_taps=35,0"
 )
-WORDS_OF_FOUR, NOISY_RECALL_OF_500 = "words_of_four", "noisy_recall_of_500"
+BEYOND_LENGTH = "beyond_length"
+BEFORE = "probes_before"
+CHAIN = "each significantly better than the next"
 CAPACITY, CAPACITY_SEARCH = "capacity", "capacity_rates"
 OF_CAPACITY = f"sweep capacity show run_group=published/{CAPACITY}.jsonl"
 RIDGE = 1.0  # added to the diagonal of the counts' products
@@ -92,52 +96,46 @@ def shown() -> str:
         counts = 100 * _by_counts(task)
         at_top = [name for name, cell in made.items() if cell.central_value >= 100 - NEAR]
         by_counts = [name for name, cell in made.items() if cell.central_value <= counts + NEAR]
+        told = counts >= 100 - NEAR  # by counts alone, so no accuracy is above them
         separation = apart[task]
         rows.append(
             (
                 f"`{task}`",
                 f"{separation.pairs} of {separation.compared}",
-                " > ".join(map(display_name, _longest_chain(of_task))),
+                _longest_chain(of_task),
                 f"{len(at_top)} of {len(made)}",
-                f"{len(by_counts)} of {len(made)}",
+                MISSING if told else f"{len(by_counts)} of {len(made)}",
             )
         )
     ends = ("within a point of 100 %", "no more than a point above counts")
-    return table(("probe", "pairs told apart", "each significantly better than the next", *ends), rows)
+    return table(("probe", "pairs told apart", CHAIN, *ends), rows)
 
 
-def _longest_chain(of_task: list[Record]) -> list[str]:
-    """The most methods of which each is significantly better than the next one; of several chains that of the best."""
+def _longest_chain(of_task: list[Record]) -> str:
+    """Write the most methods of which each is significantly better than the next one, of several chains the best's.
+
+    A dash where no method is better than another.
+    """
     seeds = seeds_of_rows(cells(of_task))
     pairs = significant_pairs(seeds)
     chains: list[list[str]] = []  # from each method downwards, the best method first
     for name in sorted(seeds, key=lambda name: sum(seeds[name]) / len(seeds[name])):
         below = [chain for chain in chains if Pair(name, chain[0]) in pairs]
         chains.insert(0, [name, *max(below, key=len, default=[])])
-    return max(chains, key=len)
+    longest = max(chains, key=len)
+    return " > ".join(map(display_name, longest)) if len(longest) > 1 else MISSING
 
 
-def words_of_four() -> str:
-    """How far words of four elements told the methods apart, in place of which the probe has shorter ones."""
-    return _told_apart("Words of four elements", WORDS_OF_FOUR)
-
-
-def noisy_recall_of_500() -> str:
-    """How far noisy recall told the methods apart after half the steps."""
-    (chain,) = (_longest_chain(of_task) for of_task in by_task(NOISY_RECALL_OF_500).values())
-    told = _told_apart("After 500 steps `noisy_recall`", NOISY_RECALL_OF_500)
-    return prose(f"{told} No more than {len(chain)} of them are each significantly better than the next.")
-
-
-def _told_apart(what: str, file: str) -> str:
-    found = records(file)
-    (separation,) = separation_by_task(found).values()
-    made = cells(found).values()
-    reached = ends(cell.central_value for cell in made)
-    return prose(
-        f"{what} told {separation.pairs} of {separation.compared} pairs of {len(made)} methods apart: accuracies are"
-        f" {reached} %, over three seeds at the best of three rates (`runs/published/{file}.jsonl`)."
-    )
+def before() -> str:
+    """How far the probes told the methods apart with the settings that they had before."""
+    rows = []
+    for task, of_task in by_task(BEFORE).items():
+        (separation,) = separation_by_task(of_task).values()
+        data, recipe = of_task[0].settings["task"]["data"], of_task[0].settings["recipe"]
+        settings = ", ".join(f"{key} {data[key]}" for key in _settings(task))
+        apart = f"{separation.pairs} of {separation.compared}"
+        rows.append((f"`{task}`", settings, f"{recipe['steps']:,}", apart, _longest_chain(of_task)))
+    return table(("probe", "settings", "steps", "pairs told apart", CHAIN), rows)
 
 
 def exact_beside_mamba2() -> str:
@@ -177,6 +175,18 @@ def _hours(found: list[Record]) -> float:
 def capacity() -> str:
     """The sweep over the number of pairs to recall, with how many runs and hours that took."""
     return f"{table_printed(OF_CAPACITY)()}\n\n{_took(CAPACITY, CAPACITY_SEARCH)}"
+
+
+def beyond_length() -> str:
+    """The accuracies on sequences of the training's length, and on those twice and four times as long."""
+    rows = []
+    for task, of_task in by_task(BEYOND_LENGTH).items():
+        for name, cell in cells(of_task).items():
+            settings = cell.records[0].settings
+            length, positions = settings["task"]["data"]["seq_len"], settings["model"]["positions"]
+            longer = [accuracy_on_longer(cell.records, times * length) for times in (2, 4)]
+            rows.append((f"`{task}`", display_name(name), positions, str(length), str(cell), *longer))
+    return table(("probe", "method", "positions", "tokens", "accuracy (%)", "twice", "four times"), rows)
 
 
 def landmarks() -> str:

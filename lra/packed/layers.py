@@ -156,16 +156,21 @@ class _NormSum(torch.autograd.Function):
     def forward(ctx: Any, x: Tensor, counts: list[int]) -> Tensor:
         ctx.save_for_backward(x)
         ctx.counts = counts
-        return torch.cat([normalise(rows[None])[0].sum(1) for rows in x.split(counts)])
+        normal = torch.empty_like(x)
+        for _, rows, shape in chunks(x, x.shape[1]):
+            normal[rows] = normalise(x[rows].unflatten(0, shape))[0].flatten(0, 1)
+        return torch.stack([sequence.sum(0) for sequence in normal.split(counts)])
 
     @staticmethod
     @first_order
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
         (x,) = ctx.saved_tensors
         grad_x = torch.empty_like(x)
-        for rows, out, grad in zip(x.split(ctx.counts), grad_x.split(ctx.counts), grads[0], strict=True):
-            normal, inverse = normalise(rows[None])
-            out.copy_(normalise_backward(grad.expand(normal.shape).contiguous(), normal, inverse)[0])
+        sequence_T = torch.arange(len(ctx.counts)).repeat_interleave(torch.tensor(ctx.counts)).to(x.device)
+        for _, rows, shape in chunks(x, x.shape[1]):
+            normal, inverse = normalise(x[rows].unflatten(0, shape))
+            grad = grads[0][sequence_T[rows]].unflatten(0, shape)
+            grad_x[rows] = normalise_backward(grad, normal, inverse).flatten(0, 1)
         return grad_x, None
 
 

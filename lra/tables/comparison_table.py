@@ -91,19 +91,21 @@ def _longer(records: list[Record]) -> dict[str, dict[str, str]]:
     rows = make_rows(records)
     lengths = sorted({int(length) for record in records for length in record.longer})
     return {
-        f"at {length:,} tokens": {
-            row.name: _mean_and_std([record.longer.get(str(length)) for record in row.records]) for row in rows
-        }
+        f"at {length:,} tokens": {row.name: accuracy_on_longer(row.records, length) for row in rows}
         for length in lengths
     }
 
 
-def _mean_and_std(fractions: list[float | None]) -> str:
-    """Write the mean and the standard deviation of some fractions in percent; a dash where one is missing."""
-    known = [100 * fraction for fraction in fractions if fraction is not None]
-    if len(known) < len(fractions):
+def accuracy_on_longer(records: Sequence[Record], length: int) -> str:
+    """Write the mean and the standard deviation over seeds, in percent, on longer sequences than those of the training.
+
+    A dash where the model of some seed has weights of one length, or was not tested on this one.
+    """
+    known = [record.longer.get(str(length)) for record in records]
+    found = [100 * fraction for fraction in known if fraction is not None]
+    if len(found) < len(known):
         return MISSING
-    return mean_and_std(statistics.fmean(known), sample_std(known))
+    return mean_and_std(statistics.fmean(found), sample_std(found))
 
 
 def _equal_costs(records: list[Record], compared: list[Contender], step_flops: Mapping[str, float]) -> EqualCosts:
