@@ -44,6 +44,8 @@ RECORDED_IF_SET = ("pretrain", "trainer", "callbacks", "tuned")  # groups that r
 SET_BY_THE_DEVICE = ("trainer.fused_optimizer",)  # recorded only if set, but usual where the device brings it
 TAKE_ANY_ARGUMENT = ("recipe.optimizer", "recipe.schedule")  # a user may add any argument, or choose another class
 ALWAYS_SET = tuple(f"trainer.{option}" for option in ALWAYS_RECORDED)
+CONTENT = "data.content"  # the hash of a run's data
+OF_DATA = ("task.", "protocol.", "data.origin")  # the settings that tell which data it is
 UNSET = "unset"  # the value of an option that is recorded only if it is set, for records without it
 SEARCH_IN_NAMES: tuple[Literal["space", "budget"], ...] = ("space", "budget")
 MOST_NOT_RECORDED = 3  # options that a name lists as not recorded; more are counted
@@ -100,7 +102,8 @@ def group_by_key(records: Iterable[Record], *, ignored: tuple[str, ...] = ()) ->
 
     A key has the options that tell rows apart. An option of an attention or mixer is in it when it differs among the
     method's records. Any other option is in it when it differs from the most frequent value, which is counted among the
-    records of a task for data and recipe, and else among all records.
+    records of a task for data and recipe, and else among all records. The hash of the data is in it only if settings do
+    not tell that the data differ.
 
     `ignored` are dotted keys of options that are not compared, such as `attention.num_landmarks` in a sweep over it.
     """
@@ -147,6 +150,8 @@ def _equal_runs(records: Sequence[Record], ignored: tuple[str, ...]) -> list[_Eq
     recorded = []
     for (_, attention, _, origin, settings_json, data_json), equal in indices.items():
         recorded.append((equal, _recorded_options(attention, origin, settings_json, data_json)))
+    if _settings_tell_content([(records[equal[0]].task, options) for equal, options in recorded]):
+        ignored = (*ignored, CONTENT)
     keys = {key for _, options in recorded for key in options} - {*ignored}
     return [
         _EqualRuns(
@@ -157,6 +162,15 @@ def _equal_runs(records: Sequence[Record], ignored: tuple[str, ...]) -> list[_Eq
         )
         for equal, options in recorded
     ]
+
+
+def _settings_tell_content(recorded: Iterable[tuple[str, FlatSettings]]) -> bool:
+    """Tell whether the data of runs of a task differ only where settings of the data do, so that names have these."""
+    contents: dict[Texts, set[str]] = defaultdict(set)
+    for task, options in recorded:
+        settings = (f"{key}={text}" for key, text in options.items() if key.startswith(OF_DATA))
+        contents[task, *settings].add(options[CONTENT])
+    return all(len(found) == 1 for found in contents.values())
 
 
 @functools.lru_cache(maxsize=4096)

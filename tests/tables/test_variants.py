@@ -134,6 +134,15 @@ def test_data_of_another_origin_or_content_is_another_row():
     assert len(names) == 3
 
 
+def test_a_setting_of_the_data_is_one_difference_though_the_data_have_another_hash():
+    noisy = with_setting(make_record(seed=7), "task.data.noise", 0.1)
+    noisy["provenance"]["data_sha256"] = {"tokens": "1" * 64}
+    assert set(rows_by_name([*[with_setting(record, "task.data.noise", 0.0) for record in BASE], noisy])) == {
+        "nystrom",
+        "nystrom (task.data.noise=0.1)",
+    }
+
+
 def test_a_protocols_switch_is_one_difference_though_the_attention_repeats_it():
     record = with_setting(make_record(seed=7), "protocol.pinv_start", "per_matrix")
     record = with_setting(record, "attention.pinv_start", "per_matrix")
