@@ -18,7 +18,6 @@ from lra.settings.compose import load_config
 from lra.settings.declared import declared_by_class
 from lra.tables.cells import TableCell
 from lra.tables.comparison import seeds_of_rows
-from lra.tables.comparison_table import accuracy_on_longer
 from lra.tables.statistics.significance import Pair, significant_pairs
 from lra.tables.task_statistics import separation_by_task
 from lra.terminal.display_names import display_name
@@ -32,7 +31,6 @@ SWEEP = (
     "sweep landmarks show task=recall protocol=clean run_group=published/probes_landmarks.jsonl"
     " attention.num_landmarks=2,4,8,16,32 attention.value_skip_taps=35,0"
 )
-BEYOND_LENGTH = "beyond_length"
 BEFORE = "probes_before"
 CHAIN = "each significantly better than the next"
 CAPACITY, CAPACITY_SEARCH = "capacity", "capacity_rates"
@@ -175,18 +173,6 @@ def _hours(found: list[Record]) -> float:
 def capacity() -> str:
     """The sweep over the number of pairs to recall, with how many runs and hours that took."""
     return f"{table_printed(OF_CAPACITY)()}\n\n{_took(CAPACITY, CAPACITY_SEARCH)}"
-
-
-def beyond_length() -> str:
-    """The accuracies on sequences of the training's length, and on those twice and four times as long."""
-    rows = []
-    for task, of_task in by_task(BEYOND_LENGTH).items():
-        for name, cell in cells(of_task).items():
-            settings = cell.records[0].settings
-            length, positions = settings["task"]["data"]["seq_len"], settings["model"]["positions"]
-            longer = [accuracy_on_longer(cell.records, times * length) for times in (2, 4)]
-            rows.append((f"`{task}`", display_name(name), positions, str(length), str(cell), *longer))
-    return table(("probe", "method", "positions", "tokens", "accuracy (%)", "twice", "four times"), rows)
 
 
 def landmarks() -> str:
