@@ -20,7 +20,8 @@ def _points() -> dict[Data, list[Point]]:
     for record in records(FILE):
         data = record.settings["task"]["data"]
         found[data["distance"], data["noise"]].append(record)
-    return {data: sweep_points(of_data, WINDOW) for data, of_data in sorted(found.items())}
+    with_lag_first = sorted(found, key=lambda data: (not _has_lag(data), data))
+    return {data: sweep_points(found[data], WINDOW) for data in with_lag_first}
 
 
 def _has_lag(data: Data) -> bool:
@@ -36,12 +37,12 @@ def _range(points: list[Point]) -> Range:
 def accuracies() -> str:
     """The accuracies on each data set by width, and the range that the sweep finds."""
     rows = []
-    for (distance, noise), points in sorted(_points().items(), key=lambda item: (not _has_lag(item[0]), item[0])):
+    for (distance, noise), points in _points().items():
         means = {point.number or point.method: number(point.cell.central_value) for point in points}
         widths = [width for width in means if isinstance(width, int)]
         by_width = ", ".join(f"{width}: {means[width]}" for width in sorted(widths))
-        found = str(_range(points)).partition(";")[0].partition(" (")[0]
-        rows.append((str(distance), str(noise), means[NO_ATTENTION], by_width, means[EXACT], found))
+        shown = _range(points).shown
+        rows.append((str(distance), str(noise), means[NO_ATTENTION], by_width, means[EXACT], shown))
     return table(("distance", "noise", "`none`", "by width", "exact", "range [95 %]"), rows)
 
 

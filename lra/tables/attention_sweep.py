@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import Literal
 
 from lra.base.spread import sample_std
-from lra.base.text import number
+from lra.base.text import MISSING, number
 from lra.runs.convergence import convergence_step, has_judged_curve
 from lra.runs.flat_settings import NOT_RECORDED
 from lra.runs.schema import Record
@@ -169,13 +169,19 @@ class Range:
     error: float | None = None
     why: str = ""
 
+    @property
+    def shown(self) -> str:
+        """The width with its interval, `16 [4, exact]`, or `–`."""
+        if self.width is None:
+            return MISSING
+        width, low, high = map(width_name, (self.width, self.low, self.high))
+        return f"{width} [{low}, {high}]"
+
     def __str__(self) -> str:
         """Word it: `16 [4, exact]; …`, or `–` and why."""
         if self.width is None:
-            return f"– ({self.why})"
-        shown, low, high = map(width_name, (self.width, self.low, self.high))
-        gain = f"{number(self.gain)} ± {number(self.error)} points over none"
-        return f"{shown} [{low}, {high}]; exact attention gains {gain}"
+            return f"{self.shown} ({self.why})"
+        return f"{self.shown}; exact attention gains {number(self.gain)} ± {number(self.error)} points over none"
 
 
 def width_name(width: float | None) -> str:
