@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TextIO
+from typing import IO, Protocol
 
 from lra.base.signals import raise_if_stopped
 
@@ -77,6 +77,18 @@ def die_with_pool_owner() -> None:
         die_with_parent(parent.pid)
 
 
+class _Process(Protocol):
+    """What a `Child` needs of a process, such as `subprocess.Popen`: its pipes, its end, and that it hears signals."""
+
+    @property
+    def stdout(self) -> IO[str] | None: ...
+    @property
+    def stderr(self) -> IO[str] | None: ...
+    def poll(self) -> int | None: ...
+    def wait(self, timeout: float) -> int: ...
+    def send_signal(self, sig: int) -> None: ...
+
+
 class Child:
     """A child process that ends with this process; leaving its `with` block stops it.
 
@@ -87,6 +99,8 @@ class Child:
         hear_output: is called with each line of the child's stdout, in a thread; then it does not go to this process's.
         hear_error: is called with each line of its stderr, in another thread, in place of `echo`.
         patience_seconds: time that the child has after SIGTERM before it is killed.
+        pass_fds: open files that the child shall have too.
+        start: starts the process in place of `subprocess`; is called with the command and its whole environment.
     """
 
     def __init__(
@@ -99,18 +113,26 @@ class Child:
         hear_output: Callable[[str], object] | None = None,
         hear_error: Callable[[str], object] | None = None,
         patience_seconds: float = STOP_SECONDS,
+        pass_fds: Sequence[int] = (),
+        start: Callable[[Sequence[str], Mapping[str, str]], _Process] | None = None,
     ):
         self.patience_seconds = patience_seconds
         self._lines: list[str] = []
         self.output: list[str] = []
-        self._process = subprocess.Popen(
-            command,
-            env={**os.environ, **(env or {})},
-            stdout=subprocess.PIPE if keep_output or hear_output else None,
-            stderr=subprocess.PIPE,
-            text=True,
-            errors="replace",
-            preexec_fn=partial(die_with_parent, os.getpid()),
+        whole_env = {**os.environ, **(env or {})}
+        self._process: _Process = (
+            start(command, whole_env)
+            if start is not None
+            else subprocess.Popen(
+                command,
+                env=whole_env,
+                stdout=subprocess.PIPE if keep_output or hear_output else None,
+                stderr=subprocess.PIPE,
+                text=True,
+                errors="replace",
+                pass_fds=pass_fds,
+                preexec_fn=partial(die_with_parent, os.getpid()),
+            )
         )
         hear_error = hear_error or (echo_line if echo else None)
         streams = (
@@ -171,7 +193,7 @@ class Child:
         return f"killed by {name}: {why}" if why else f"killed by {name}"
 
 
-def _read_lines(stream: TextIO, kept: list[str] | None, hear: Callable[[str], object] | None) -> None:
+def _read_lines(stream: IO[str], kept: list[str] | None, hear: Callable[[str], object] | None) -> None:
     with stream:
         for line in stream:
             if hear is not None:

@@ -144,8 +144,9 @@ class Outcome(TypedDict):
 class Cost(TypedDict):
     """The cost of a run.
 
-    `peak_memory_bytes` is the largest memory of the process or, on a GPU, of its allocator, `batch_parts` the number of
-    parts into which each batch was split to need less of it. `gpus` names the GPUs of the machine that the first
+    `peak_memory_bytes` is the largest memory of the process or, on a GPU, of its allocator; a cell's process on a CPU is
+    forked, and counts only those pages of libraries that it uses. `batch_parts` is the number of parts into which each
+    batch was split to need less of it. `gpus` names the GPUs of the machine that the first
     process saw and used, as CUDA_VISIBLE_DEVICES does: by index, or by name.
     """
 

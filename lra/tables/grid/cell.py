@@ -53,6 +53,11 @@ class Cell:
         """What tells the run from others, see `key_of_run`."""
         return config_hash(self.cfg), self.cfg.seed
 
+    @property
+    def is_on_gpu(self) -> bool:
+        """Whether the run computes on a GPU."""
+        return bool(self.cfg.trainer.accelerator == "gpu")
+
     def choice(self, key: str) -> str:
         """Return the task's name (`task`), the method's name (`attention`) or the `seed`.
 

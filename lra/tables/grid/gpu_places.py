@@ -15,9 +15,7 @@ LAUNCHER = "hydra/launcher"
 
 def devices_of_a_run(cells: Sequence[Cell]) -> int:
     """Count the GPUs that one run needs on a machine: the most of any unfinished cell; 0 if none runs on a GPU."""
-    on_gpu = [
-        cell.cfg.trainer.devices for cell in cells if cell.cfg.trainer.accelerator == "gpu" and not cell.run.finished
-    ]
+    on_gpu = [cell.cfg.trainer.devices for cell in cells if cell.is_on_gpu and not cell.run.finished]
     return max(on_gpu, default=0)
 
 
@@ -41,7 +39,7 @@ def gpus_of_workers(cells: Sequence[Cell], *, workers: int, workers_per_device: 
     needed = devices_of_a_run(cells)
     chosen = launcher.get(LAUNCHER) or "joblib"
     is_here = not launcher or chosen in ON_THIS_MACHINE
-    on_cpu = any(cell.cfg.trainer.accelerator != "gpu" for cell in cells)
+    on_cpu = not all(cell.is_on_gpu for cell in cells)
     if workers_per_device > 1 and (workers == 1 or not is_here or on_cpu):
         beside = f"{LAUNCHER}={chosen}" if not is_here else "workers=1" if workers == 1 else "trainer=cpu"
         raise UserError(

@@ -14,6 +14,7 @@ from lra.cli import main
 from lra.settings.compose import load_config
 from lra.tables.grid import processes_at_once, runner, workers
 from lra.training.machine import Machine
+from tests.conftest import ROOT
 from tests.tables.grid.stand_in import make_cells
 from tests.tables.grid.test_estimate import make_estimate
 
@@ -165,8 +166,9 @@ def test_a_worker_that_sees_no_gpu_fails_no_cell(home, monkeypatch, capsys):
 
 def test_what_a_worker_starts_sees_its_gpu_alone(tmp_path, monkeypatch):
     monkeypatch.setenv(VISIBLE, "2")
-    script = f"import os, pathlib; pathlib.Path({str(tmp_path / 'seen')!r}).write_text(os.environ['{VISIBLE}'])"
-    monkeypatch.setattr(runner, "TRAIN", (sys.executable, "-c", script))
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    monkeypatch.setattr(runner, "PROGRAM", "tests.tables.grid.stand_in:note_gpu")
+    monkeypatch.setattr(runner, "IMPORTS", ())
     runner.run_missing(make_cells(tmp_path, "a"), Console())
     assert (tmp_path / "seen").read_text() == "2"
 

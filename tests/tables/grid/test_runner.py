@@ -14,7 +14,7 @@ from lra.run import TRAINING as LOCK
 from lra.run import Run, RunLockedError
 from lra.tables.grid import runner
 from tests.conftest import ROOT, hear_ctrl_c, outer_environment
-from tests.tables.grid.stand_in import RECORD, TRAINING, make_cells
+from tests.tables.grid.stand_in import RECORD, make_cells
 
 RUNNER = """
 import sys
@@ -32,7 +32,8 @@ runner.run_missing(make_cells(Path(sys.argv[1]), sys.argv[3:], sys.argv[2]), Con
 @pytest.fixture(autouse=True)
 def _stand_in(monkeypatch):
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
-    monkeypatch.setattr(runner, "TRAIN", (sys.executable, "-c", TRAINING))
+    monkeypatch.setattr(runner, "PROGRAM", "tests.tables.grid.stand_in:train")
+    monkeypatch.setattr(runner, "IMPORTS", ())
 
 
 def start(place, names, seconds):
@@ -159,3 +160,27 @@ def test_ctrl_c_reaches_the_child_and_waits_for_it(tmp_path):
     assert one.wait(30) != 0
     wait_for(lambda: not Run(tmp_path / "a").locked, 5)
     assert log(tmp_path) == ["begun a"]
+
+
+@pytest.mark.slow
+def test_what_takes_long_to_import_is_imported_before_a_cell_is_forked(home):
+    """In a process of its own: what other tests have imported would hide what is missing in the list."""
+    script = """
+import sys
+from importlib import import_module
+from lra.tables.grid.runner import IMPORTS
+for module in IMPORTS:
+    import_module(module)
+assert "wandb" not in sys.modules
+before = set(sys.modules)
+from lra.cli import main
+assert main(["train", "size=tiny", "recipe.steps=2", "recipe.eval_every=2", "logger=csv"]) == 0
+print(*sorted(set(sys.modules) - before), file=sys.stderr)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=ROOT, env=outer_environment(), capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    later = {name.split(".")[0] for name in done.stderr.splitlines()[-1].split()}
+    assert "lra" in later, "the attentions are imported when they are chosen"
+    assert not later & {"torchmetrics", "pytorch_lightning", "matplotlib", "pandas", "numpy"}
