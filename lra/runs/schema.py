@@ -144,10 +144,10 @@ class Outcome(TypedDict):
 class Cost(TypedDict):
     """The cost of a run.
 
-    `peak_memory_bytes` is the largest memory of the process or, on a GPU, of its allocator; a cell's process on a CPU is
-    forked, and counts only those pages of libraries that it uses. `batch_parts` is the number of parts into which each
-    batch was split to need less of it. `gpus` names the GPUs of the machine that the first
-    process saw and used, as CUDA_VISIBLE_DEVICES does: by index, or by name.
+    `peak_memory_bytes` is the largest memory of the process or, on a GPU, of its allocator; the process of a cell on a
+    CPU is forked, and counts only the pages of libraries that it uses. `batch_parts` is the number of parts into which
+    each batch was split to need less of it. `gpus` names the GPUs of the machine that the first process saw and used,
+    as CUDA_VISIBLE_DEVICES does: by index, or by name.
     """
 
     parameters: Positive
