@@ -107,6 +107,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "probes-accuracies": of_probes.accuracies,
     "probes-landmarks": of_probes.landmarks,
     "probes-capacity": of_probes.capacity,
+    "probes-beyond-length": of_probes.beyond_length,
     "pretraining-compared": pretraining.compared,
     "pretraining-means": pretraining.means,
     "pretraining-stages": pretraining.both_stages,

@@ -18,6 +18,7 @@ from lra.settings.compose import load_config
 from lra.settings.declared import declared_by_class
 from lra.tables.cells import TableCell
 from lra.tables.comparison import seeds_of_rows
+from lra.tables.comparison_table import accuracy_on_longer
 from lra.tables.statistics.significance import Pair, significant_pairs
 from lra.tables.task_statistics import separation_by_task
 from lra.terminal.display_names import display_name
@@ -35,6 +36,8 @@ BEFORE = "probes_before"
 CHAIN = "each significantly better than the next"
 CAPACITY, CAPACITY_SEARCH = "capacity", "capacity_rates"
 OF_CAPACITY = f"sweep capacity show run_group=published/{CAPACITY}.jsonl"
+BEYOND_LENGTH = "beyond_length"
+TIMES = (2, 4)  # the training's length, at which a run on a probe is tested too
 RIDGE = 1.0  # added to the diagonal of the counts' products
 
 
@@ -191,3 +194,15 @@ def landmarks() -> str:
         reached = ends(cell.central_value for cell in made.values())
         parts.append(f"{name} accuracies are {reached} %, and {pairs}")
     return f"{table_printed(SWEEP)()}\n\n{prose(f'{parts[0][:1].upper()}{parts[0][1:]}; {parts[1]}.')}"
+
+
+def beyond_length() -> str:
+    """The accuracies on sequences of the training's length, and on those twice and four times as long."""
+    rows = []
+    for task, of_task in by_task(BEYOND_LENGTH).items():
+        for name, cell in cells(of_task).items():
+            settings = cell.records[0].settings
+            length, positions = settings["task"]["data"]["seq_len"], settings["model"]["positions"]
+            longer = [accuracy_on_longer(cell.records, times * length) for times in TIMES]
+            rows.append((f"`{task}`", display_name(name), positions, str(length), str(cell), *longer))
+    return table(("probe", "method", "positions", "tokens", "accuracy (%)", "twice", "four times"), rows)

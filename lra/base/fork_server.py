@@ -24,6 +24,7 @@ from lra.base.signals import SIGNALS
 
 CAN_FORK = sys.platform == "linux"
 ANSWER = struct.Struct("i")
+END_SECONDS = 0.5  # that the process which forks has to end, before it is killed
 LOST = -signal.SIGKILL  # the exit code of a child whose parent has been killed, which takes it along
 
 
@@ -51,8 +52,8 @@ class ForkServer:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if self._parent is not None and self._socket is not None:
+            self._socket.close()  # it reads so, reaps its last child, and ends; unless it still imports
             stop([self._parent])
-            self._socket.close()
 
     def start(self, words: Sequence[str], env: Mapping[str, str]) -> ForkedProcess:
         """Start a process with `words` behind the program's name and the environment `env`; see `Child`."""
@@ -61,7 +62,7 @@ class ForkServer:
             with theirs:
                 command = python_module("lra.base.fork_server", str(theirs.fileno()), *self._arguments)
                 self._parent = Child(
-                    command, echo=False, keep_output=True, patience_seconds=0, pass_fds=(theirs.fileno(),)
+                    command, echo=False, keep_output=True, patience_seconds=END_SECONDS, pass_fds=(theirs.fileno(),)
                 )
         (stdout, their_stdout), (stderr, their_stderr) = os.pipe(), os.pipe()
         with suppress(BrokenPipeError):  # it has been killed, which is seen when no answer comes

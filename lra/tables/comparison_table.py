@@ -91,12 +91,12 @@ def _longer(records: list[Record]) -> dict[str, dict[str, str]]:
     rows = make_rows(records)
     lengths = sorted({int(length) for record in records for length in record.longer})
     return {
-        f"at {length:,} tokens": {row.name: _accuracy_on_longer(row.records, length) for row in rows}
+        f"at {length:,} tokens": {row.name: accuracy_on_longer(row.records, length) for row in rows}
         for length in lengths
     }
 
 
-def _accuracy_on_longer(records: Sequence[Record], length: int) -> str:
+def accuracy_on_longer(records: Sequence[Record], length: int) -> str:
     """Write the mean and the standard deviation over seeds, in percent, on longer sequences than those of the training.
 
     A dash where the model of some seed has weights of one length, or was not tested on this one.
