@@ -14,6 +14,7 @@ from lra.ops.transforms import in_torch_func, runs_plainly
 # Avoids a division by zero for an all-zero matrix (an example without real tokens); far below all other norms.
 TINY_NORM = 1e-12
 MATRICES_AT_ONCE = 32  # that a CPU iterates: 512 KiB for 64 × 64 in float32, so that they stay in cache
+ENTRIES_AT_ONCE = 16 * 1024  # more matrices at once where they are as small: each product has the cost of its call
 
 
 def iterative_pinv(a_BHMM: Tensor, *, iterations: int, start: str) -> Tensor:
@@ -32,7 +33,8 @@ def iterative_pinv(a_BHMM: Tensor, *, iterations: int, start: str) -> Tensor:
         columns, rows = columns.max(), rows.max()
     z = a_BHMM.mT / (columns * rows).clamp(min=TINY_NORM)[..., None, None]
     pair = a_BHMM.flatten(0, 1), z.flatten(0, 1)
-    groups = zip(*(x.split(MATRICES_AT_ONCE) for x in pair), strict=True) if on_cpu(a_BHMM) else [pair]
+    at_once = max(MATRICES_AT_ONCE, ENTRIES_AT_ONCE // a_BHMM.shape[-1] ** 2)
+    groups = zip(*(x.split(at_once) for x in pair), strict=True) if on_cpu(a_BHMM) else [pair]
     iterate = _Iterations.iterated if in_torch_func() else _Iterations.apply
     matrices = [iterate(a, start, iterations) for a, start in groups]
     return torch.cat(matrices).view(a_BHMM.shape)

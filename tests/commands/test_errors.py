@@ -1,5 +1,6 @@
 """Each mistake gets the one line and the exit code that stand in `errors.yaml`, and nothing is written."""
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,14 @@ from tests.renew import stale
 def rows(need: str) -> list:
     marks = {True: [pytest.mark.slow], False: []}
     return [pytest.param(row, id=row["type"], marks=marks["slow" in row]) for row in read_errors()[need]]
+
+
+@pytest.fixture(scope="module")
+def listops(data_dir, tmp_path_factory):
+    """A data folder with ListOps alone, whatever other tests have made in theirs."""
+    folder = tmp_path_factory.mktemp("listops")
+    shutil.copytree(data_dir / "stores/listops", folder / "stores/listops")
+    return folder
 
 
 @pytest.fixture(scope="module")
@@ -42,8 +51,8 @@ def test_a_word_that_others_have_for_ours_gets_its_line(row, tmp_path):
 
 
 @pytest.mark.parametrize("row", rows("prepared data"))
-def test_a_mistake_that_only_data_shows_gets_its_line(row, data_dir, tmp_path):
-    assert said(row["type"], tmp_path / "home", data=data_dir, run=tmp_path / "none") == expected(row)
+def test_a_mistake_that_only_data_shows_gets_its_line(row, listops, tmp_path):
+    assert said(row["type"], tmp_path / "home", data=listops, run=tmp_path / "none") == expected(row)
 
 
 @pytest.mark.parametrize("row", rows("a trained run"))
