@@ -40,6 +40,7 @@ from lra.settings.read_override import (
     with_environment,
 )
 from lra.settings.run_config import ATTENTION
+from lra.settings.several_values import ALL
 from lra.settings.unknown_option import Typed, not_installed, unknown_option
 from lra.settings.unused_options import refuse_unused
 from lra.types import UserError
@@ -184,13 +185,16 @@ def _of_another_group(name: str, verb: str) -> str | None:
 
 
 def _varied(typed: list[Parsed]) -> list[Parsed]:
-    """What the file of `sweep=NAME` varies beside what was typed; nothing in one of its cells."""
+    """What the file of `sweep=NAME` varies beside what was typed; nothing in one of its cells.
+
+    Where it says `attention: all` and that is not spelled out yet, what was typed takes its place, such as mixers.
+    """
     sweeps = [values_of(each)[-1] for each in typed if each.key_or_group == "sweep" and not each.is_delete()]
     if not sweeps or any(each.input_line == ONE_OF_SEVERAL for each in typed):
         return []
     keys = {each.key_or_group for each in typed}
     params = sweep_params(str(sweeps[-1]))
-    return [parse(f"{key}={values}") for key, values in params.items() if key not in keys]
+    return [parse(f"{key}={values}") for key, values in params.items() if key not in keys and values != ALL]
 
 
 def _runs(verb: str, groups: list[Parsed], settings: list[Parsed], own: Sequence[str]) -> list[Run]:

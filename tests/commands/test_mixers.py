@@ -180,3 +180,8 @@ def test_a_stored_mixer_is_built_whatever_its_optimizer_was(changes, tmp_path):
     (tmp_path / "config.yaml").write_text(yaml.safe_dump(stored(changes)))
     cfg = read_stored_config(tmp_path)
     from_config.build_module(cfg)
+
+
+def test_they_take_the_place_of_every_attention_that_a_sweeps_file_names(home, capsys):
+    assert main(["compare", "show", "sweep=probes", "task=lag", "mixer=s4d,gated", "model.positions=none"]) == 0
+    assert "s4d seeds 0, 1, 2; gated seeds 0, 1, 2" in capsys.readouterr().out
