@@ -11,7 +11,13 @@ import warnings
 
 SPIN_COUNT = "GOMP_SPINCOUNT"
 USERS_CHOICES = ("OMP_WAIT_POLICY", SPIN_COUNT, "KMP_BLOCKTIME")  # any of them is the user's own choice
+THREADS = "OMP_NUM_THREADS"
 SPINS = 2000  # rounds of waiting before a thread sleeps; docs/performance.md has the measurements behind it
+
+
+def share_of_threads(processes: int) -> dict[str, str]:
+    """The environment of each of several processes: they share the cores, unless the user chose a number of threads."""
+    return {THREADS: os.environ.get(THREADS) or str(max((os.cpu_count() or 1) // processes, 1))}
 
 
 def limit_spinning() -> None:

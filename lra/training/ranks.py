@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING, TypeVar
 
+from lra.base.openmp import share_of_threads
 from lra.base.printed_commands import typed_command
 from lra.base.processes import Child, python_module, stop, wait_any
 from lra.types import UserError
@@ -178,7 +179,6 @@ def spawn_ranks(devices: int, overrides: Sequence[str]) -> tuple[int, str]:
     from torch.distributed import TCPStore
 
     store = TCPStore(LOCALHOST, 0, is_master=True, wait_for_workers=False, timeout=timedelta(minutes=5))
-    threads = os.environ.get("OMP_NUM_THREADS") or str(max((os.cpu_count() or devices) // devices, 1))
     env = {
         "WORLD_SIZE": str(devices),
         PER_NODE: str(devices),
@@ -186,7 +186,7 @@ def spawn_ranks(devices: int, overrides: Sequence[str]) -> tuple[int, str]:
         "MASTER_ADDR": LOCALHOST,
         "MASTER_PORT": str(store.port),
         "TORCHELASTIC_USE_AGENT_STORE": "True",  # the processes use `store` of this process, which has the port
-        "OMP_NUM_THREADS": threads,
+        **share_of_threads(devices),
     }
     running: list[Child] = []
     try:

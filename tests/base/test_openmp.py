@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from lra.base.openmp import SPIN_COUNT, SPINS, USERS_CHOICES
+from lra.base.openmp import SPIN_COUNT, SPINS, THREADS, USERS_CHOICES, share_of_threads
 
 SHOWN = f"{SPIN_COUNT} = '{SPINS}'"  # libgomp prints its variables when it is loaded, if OMP_DISPLAY_ENV asks for it
 LOADED = "_OPENMP ="  # in what it prints
@@ -64,3 +64,12 @@ def test_workers_have_such_threads(tmp_path):
     )
     done = run("-m", "lra", *cells, LRA_RUNS_DIR=str(tmp_path), LRA_DATA_DIR=str(tmp_path))
     assert done.stderr.count(LOADED) == done.stderr.count(SHOWN) >= 2
+
+
+@pytest.mark.parametrize("processes, share", [(1, "8"), (2, "4"), (3, "2"), (20, "1")])
+def test_several_processes_share_the_cores_unless_the_user_chose(processes, share, monkeypatch):
+    monkeypatch.setattr("os.cpu_count", lambda: 8)
+    monkeypatch.setenv(THREADS, "3")
+    assert share_of_threads(processes) == {THREADS: "3"}
+    monkeypatch.delenv(THREADS)
+    assert share_of_threads(processes) == {THREADS: share}

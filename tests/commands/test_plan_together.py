@@ -27,7 +27,7 @@ def machine(home, monkeypatch):
 
 def test_memory_and_cores_say_how_many(machine, result_of):
     proposal = result_of(*PLAN).proposal
-    assert (proposal.at_once, proposal.command) == (3, f"{RUN} workers=3 trainer.threads=1")
+    assert (proposal.at_once, proposal.command) == (3, f"{RUN} workers=3")
 
 
 def test_a_typed_number_is_measured_beside_one(machine, monkeypatch, result_of):
@@ -35,7 +35,7 @@ def test_a_typed_number_is_measured_beside_one(machine, monkeypatch, result_of):
     monkeypatch.setattr(processes_at_once, "steps_per_second", lambda words, number: rates[number])
     proposal = result_of(*PLAN, "workers=3").proposal
     assert (proposal.fit, proposal.rates, proposal.at_once) == (3, rates, 2)
-    assert proposal.command == f"{RUN} workers=2 trainer.threads=4"
+    assert proposal.command == f"{RUN} workers=2"
 
 
 def test_a_measurement_that_fails_is_said_and_the_plan_stands(machine, capsys, monkeypatch, result_of):
@@ -54,7 +54,7 @@ def test_a_measurement_that_fails_is_said_and_the_plan_stands(machine, capsys, m
 def test_the_command_is_the_one_that_was_typed(machine, capsys, result_of):
     made = result_of("sweep", "landmarks", "plan", "attention.num_landmarks=16,32", "task=listops", "run_group='a b'")
     run = """lra sweep landmarks run attention.num_landmarks=16,32 task=listops "run_group='a b'\""""
-    assert (made.command, made.proposal.command) == (run, f"{run} workers=3 trainer.threads=1")
+    assert (made.command, made.proposal.command) == (run, f"{run} workers=3")
     assert [line.partition("lra ")[1:] for line in capsys.readouterr().out.splitlines()[-2:]] == [
         ("lra ", command.removeprefix("lra ")) for command in (made.command, made.proposal.command)
     ]

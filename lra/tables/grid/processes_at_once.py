@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import torch
 
+from lra.base.openmp import share_of_threads
 from lra.base.processes import Child, python_module, stop
 from lra.base.text import size_text
 from lra.from_config import build_module, machine_and_loggers
@@ -83,8 +84,8 @@ def propose(run_set: RunSet, kinds: Sequence[Measured]) -> Proposal:
         if most == 1:
             text = "No more than one at a time: there is one core, or memory for one."
             return Proposal(text=text, fit=fit, at_once=1)
-        run = run_set.typed_command("run", f"workers={most}", "trainer.threads=1")
-        return Proposal(text=f"{most} at a time, one on each core: {run}", fit=fit, at_once=most, command=run)
+        run = run_set.typed_command("run", f"workers={most}")
+        return Proposal(text=f"{most} at a time, which share the cores: {run}", fit=fit, at_once=most, command=run)
     fits, typed = f"{fit} fit into memory", options.workers_per_device if on_gpu else 1
     if on_gpu:
         fits = f"{fit} fit on a GPU, {size_text(bytes_of_one)} each of {size_text(memory_bytes)} that are free"
@@ -117,8 +118,7 @@ def _command(run_set: RunSet, at_once: int, cell: Cell) -> str:
     if cell.cfg.trainer.accelerator == "gpu":
         workers = at_once * max(1, len(gpu_groups_for(cell.cfg.trainer.devices)))
         return run_set.typed_command("run", f"workers={workers}", f"workers_per_device={at_once}")
-    threads = () if at_once == 1 else (f"trainer.threads={max(1, (os.cpu_count() or 1) // at_once)}",)
-    return run_set.typed_command("run", f"workers={at_once}", *threads)
+    return run_set.typed_command("run", f"workers={at_once}")
 
 
 GO = "go"  # file that lets all of them begin
@@ -130,19 +130,18 @@ STEPS_AHEAD = 8  # steps that Python may be ahead of a GPU
 
 
 def steps_per_second(overrides: Sequence[str], processes: int) -> float:
-    """Train a cell in some processes at once, which on a CPU share its cores evenly; sum their steps per second.
+    """Train a cell in some processes at once, which share the cores of a CPU as workers do; sum their steps per second.
 
     Raises:
         UserError: when one fails, with its error line, or does not get ready in time.
     """
-    if "trainer=gpu" not in overrides:
-        overrides = [*overrides, f"trainer.threads={max(1, (os.cpu_count() or 1) // processes)}"]
     with tempfile.TemporaryDirectory() as name:
         folder, children = Path(name), list[Child]()
         command = python_module("lra.tables.grid.processes_at_once", name, *overrides)
         try:
             for _ in range(processes):
-                children.append(Child(command, echo=False, keep_output=True, patience_seconds=0))
+                environment = share_of_threads(processes)
+                children.append(Child(command, env=environment, echo=False, keep_output=True, patience_seconds=0))
             _wait_until_ready(children, folder)
             (folder / GO).touch()
             for child in children:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 
 from lra.base.devices import VISIBLE, no_device_error, visible_devices
+from lra.base.openmp import share_of_threads
 from lra.base.overrides import Overrides
 from lra.base.processes import Child, die_with_pool_owner, python_module, stop, wait_any
 from lra.base.signals import clean_up_on_signals, exit_on_signals, raise_if_stopped
@@ -34,8 +35,8 @@ def start_workers(
 ) -> None:
     """Start workers and wait for them; locks keep two workers from running the same cell.
 
-    Without overrides of the Hydra launcher, the workers are children of this process. `visible_gpus` has
-    CUDA_VISIBLE_DEVICES of each worker; if it is empty, they have that of this process.
+    Without overrides of the Hydra launcher, the workers are children of this process, and share its cores.
+    `visible_gpus` has CUDA_VISIBLE_DEVICES of each worker; if it is empty, they have that of this process.
 
     Raises:
         UserError: when every worker has failed.
@@ -46,7 +47,7 @@ def start_workers(
     running: list[Child] = []
     try:
         for number in range(workers):
-            env = {VISIBLE: visible_gpus[number]} if visible_gpus else {}
+            env = share_of_threads(workers) | ({VISIBLE: visible_gpus[number]} if visible_gpus else {})
             words = python_module("lra.tables.grid.workers", sweep, *overrides)
             running.append(Child(words, env=env, hear_output=lambda line: console.print(Text(line))))
         _wait(running, console)

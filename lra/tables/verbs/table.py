@@ -4,7 +4,7 @@
   lra table run                              runs the missing cells; after Ctrl-C or a kill, the same command resumes
   lra table run task=listops,text seed=0     some of its cells
   lra table run attention=all size=short     every attention and every mixer, not the paper's five alone; also task=all
-  lra table run workers=2 trainer.threads=1  two cells at a time on this machine
+  lra table run workers=2                    two cells at a time, which share the cores of this machine
   lra table run trainer=gpu workers=8        eight cells at a time, each on a GPU of its own
   lra table run workers=8 hydra/launcher=submitit_slurm hydra.launcher.timeout_min=1440
   lra table show                             mean ± SD (seeds), the paper's value, the difference; works any time

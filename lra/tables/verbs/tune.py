@@ -2,7 +2,7 @@
 
   lra tune task=listops attention=full,nystrom,linformer budget=20    runs the missing trials, then shows
   lra tune plan task=listops attention=full,nystrom                   hours and memory that the trials would need
-  lra tune run workers=2 trainer.threads=1                            two trials at a time
+  lra tune run workers=2                                              two trials at a time
   lra tune size=short 'recipe.optimizer.lr=interval(1e-4, 1e-2)'      another interval
   lra tune size=short recipe.optimizer.weight_decay=0                 an option that is not searched
   lra tune run --config-dir FOLDER sweep=mine                         a space of your own, as conf/sweep/tune.yaml

@@ -10,6 +10,7 @@ import torch
 from rich.console import Console
 
 from lra.base.devices import VISIBLE, visible_devices
+from lra.base.openmp import THREADS
 from lra.cli import main
 from lra.settings.compose import load_config
 from lra.tables.grid import processes_at_once, runner, workers
@@ -82,13 +83,15 @@ def test_without_the_variable_they_are_all_that_torch_sees(monkeypatch):
 def test_each_worker_sees_the_gpus_of_its_place(visible, more, places, started, monkeypatch):
     monkeypatch.setenv(VISIBLE, visible)
     main([*CELLS, *ON_GPU, *more])
-    assert started == [{VISIBLE: place} for place in places]
+    assert [each[VISIBLE] for each in started] == places
 
 
-def test_on_a_cpu_the_environment_stays(started, monkeypatch):
+def test_on_a_cpu_workers_share_the_cores_and_no_gpu_is_given_away(started, monkeypatch):
     monkeypatch.setenv(VISIBLE, "0,1")
-    main([*CELLS, "workers=2"])
-    assert started == [{}, {}]
+    monkeypatch.setattr("os.cpu_count", lambda: 8)
+    monkeypatch.delenv(THREADS, raising=False)
+    main([*CELLS, "workers=3"])
+    assert started == [{THREADS: "2"}] * 3
 
 
 @pytest.mark.parametrize(
