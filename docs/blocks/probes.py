@@ -205,7 +205,7 @@ def beyond_length() -> str:
     rows = []
     for task, of_task in by_task(BEYOND_LENGTH).items():
         for cell in cells(of_task).values():
-            name, settings = cell.records[0].attention, cell.records[0].settings
+            name, settings = cell.records[0].method, cell.records[0].settings
             length, positions = settings["task"]["data"]["seq_len"], settings["model"]["positions"]
             longer = [accuracy_on_longer(cell.records, times * length) for times in TIMES]
             rows.append((f"`{task}`", display_name(name), positions, str(length), str(cell), *longer))
