@@ -21,7 +21,7 @@ def trained(home, monkeypatch):
     """The training of each cell, in order: the task, the method, and the trial or the seed."""
     done: list[tuple[str, str, str]] = []
 
-    def train(cell):
+    def train(cell, server):
         task, method = cell.choice("task"), cell.choice("attention")
         done.append((task, method, cell.which))
         finish(cell, 0.9 if cell.trial == BEST[task] else 0.5, test=0.8 if method == "full" else 0.4)
@@ -64,10 +64,10 @@ def test_the_rates_are_tried_first_and_the_seeds_have_each_methods_best(trained,
 def test_after_a_kill_the_same_command_goes_on(trained, monkeypatch):
     train = runner._train
 
-    def killed(cell):
+    def killed(cell, server):
         if len(trained) in (5, 14):
             raise Stopped(15)
-        return train(cell)
+        return train(cell, server)
 
     monkeypatch.setattr(runner, "_train", killed)
     assert main(["table", "run", *WORDS]) != 0

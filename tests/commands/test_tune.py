@@ -31,7 +31,7 @@ def trained(home, monkeypatch):
 
     done = Trained()
 
-    def train(cell):
+    def train(cell, server):
         which = (cell.choice("attention"), cell.trial)
         done.append(which)
         if which in done.fails:
@@ -84,10 +84,10 @@ def test_a_tune_tries_each_point_with_each_method_and_shows_the_best_by_dev_accu
 def test_the_same_command_goes_on_with_the_same_trials_after_a_kill(trained, tune, monkeypatch):
     train = runner._train
 
-    def killed(cell):
+    def killed(cell, server):
         if len(trained) == 3:
             raise Stopped(15)
-        return train(cell)
+        return train(cell, server)
 
     monkeypatch.setattr(runner, "_train", killed)
     assert main(["tune", "run", *WORDS, f"budget={BUDGET}"]) != 0
