@@ -5,9 +5,11 @@ For Linux and programs that compute on the CPU: frameworks of macOS, and CUDA, m
 
 from __future__ import annotations
 
+import atexit
 import json
 import os
 import select
+import shutil
 import signal
 import socket
 import struct
@@ -37,11 +39,14 @@ class ForkServer:
     Args:
         program: the function without arguments, as `module:name`; it finds its words in `sys.argv`, and what it returns
             is the exit code.
-        imports: modules that it would import in its own time.
+        imports: modules that are slow to import, and that it would import itself.
+        version: tells the version of all that is imported; when it has changed, the next process is forked from one
+            that imports it anew.
     """
 
-    def __init__(self, program: str, imports: Sequence[str] = ()):
+    def __init__(self, program: str, imports: Sequence[str] = (), *, version: Callable[[], object] = lambda: None):
         self._arguments = (program, *imports)
+        self._version_of, self._version = version, version()
         self._parent: Child | None = None
         self._socket: socket.socket | None = None
 
@@ -51,21 +56,30 @@ class ForkServer:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self._end_parent()
+
+    def _end_parent(self) -> None:
+        """End the process that forks: where it is not importing, it ends by itself, and reaps its last child."""
         if self._parent is not None and self._socket is not None:
-            self._socket.close()  # it reads so, reaps its last child, and ends; unless it still imports
+            self._socket.close()
             stop([self._parent])
+            self._parent = self._socket = None
 
     def start(self, words: Sequence[str], env: Mapping[str, str]) -> ForkedProcess:
         """Start a process with `words` behind the program's name and the environment `env`; see `Child`."""
-        if self._socket is None or self._parent is None or self._parent.code is not None:
+        version = self._version_of()
+        if self._parent is not None and (self._parent.code is not None or version != self._version):
+            self._end_parent()
+        if self._socket is None or self._parent is None:
+            self._version = version
             self._socket, theirs = socket.socketpair()
             with theirs:
                 command = python_module("lra.base.fork_server", str(theirs.fileno()), *self._arguments)
                 self._parent = Child(
-                    command, echo=False, keep_output=True, patience_seconds=END_SECONDS, pass_fds=(theirs.fileno(),)
+                    command, keep_output=True, patience_seconds=END_SECONDS, pass_fds=(theirs.fileno(),)
                 )
         (stdout, their_stdout), (stderr, their_stderr) = os.pipe(), os.pipe()
-        with suppress(BrokenPipeError):  # it has been killed, which is seen when no answer comes
+        with suppress(ConnectionError):  # it has been killed, which is seen when no answer comes
             socket.send_fds(self._socket, [b"\n"], [their_stdout, their_stderr])
             self._socket.sendall(f"{json.dumps([list(words), dict(env)])}\n".encode())
         os.close(their_stdout)
@@ -77,8 +91,8 @@ class ForkedProcess:
     """A process that a `ForkServer` has started, with what `Child` uses of `subprocess.Popen`."""
 
     def __init__(self, answers: socket.socket, stdout: int, stderr: int):
-        self.stdout = open(stdout, encoding="utf-8", errors="replace")  # noqa: SIM115  (closed by its reader)
-        self.stderr = open(stderr, encoding="utf-8", errors="replace")  # noqa: SIM115
+        self.stdout = open(stdout, errors="replace")  # noqa: SIM115  (closed by its reader)
+        self.stderr = open(stderr, errors="replace")  # noqa: SIM115
         self._answers = answers
         self._pid = _receive(answers)
         self._code = LOST if self._pid is None else None
@@ -110,8 +124,10 @@ class ForkedProcess:
 
 def _receive(answers: socket.socket) -> int | None:
     """Read one answer; None where the process that forks has ended."""
-    read = answers.recv(ANSWER.size, socket.MSG_WAITALL)
-    return ANSWER.unpack(read)[0] if read else None
+    with suppress(ConnectionError):  # it has left a request unread
+        read = answers.recv(ANSWER.size, socket.MSG_WAITALL)
+        return ANSWER.unpack(read)[0] if read else None
+    return None
 
 
 def serve(connection: socket.socket, program: Callable[[], int], of_child: Mapping[int, Any]) -> None:
@@ -127,7 +143,9 @@ def serve(connection: socket.socket, program: Callable[[], int], of_child: Mappi
         child = os.fork()
         if not child:
             die_with_parent(server)
+            requests.close()
             connection.close()
+            atexit.unregister(shutil.rmtree)  # of a folder of matplotlib's, which is for all children
             for number, stream in enumerate(streams, 1):
                 os.dup2(stream, number)
                 os.close(stream)
@@ -148,13 +166,13 @@ def serve(connection: socket.socket, program: Callable[[], int], of_child: Mappi
 
 
 def main(number: str, program: str, *imports: str) -> None:
-    """Be the process that forks: import, then serve the socket with this number of a file."""
-    of_child = {
-        int(each): signal.signal(each, signal.SIG_IGN) for each in SIGNALS
-    }  # a child ends, and this one after it
+    """Be the process that forks: import, then serve the socket with this file descriptor."""
+    # Ignored here: this process outlives a child that a signal ends, and tells its exit code.
+    of_child = {int(each): signal.signal(each, signal.SIG_IGN) for each in SIGNALS}
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # ignored, it would have the system forget the exit codes
     module, name = program.split(":")
     for each in (module, *imports):
-        with suppress(ImportError):  # a child that needs it says so
+        with suppress(Exception):  # a child that needs it imports it again, and says what is wrong
             import_module(each)
     serve(socket.socket(fileno=int(number)), getattr(import_module(module), name), of_child)
 

@@ -12,12 +12,25 @@ import warnings
 SPIN_COUNT = "GOMP_SPINCOUNT"
 USERS_CHOICES = ("OMP_WAIT_POLICY", SPIN_COUNT, "KMP_BLOCKTIME")  # any of them is the user's own choice
 THREADS = "OMP_NUM_THREADS"
+SHARE = "LRA_SHARE_OF_THREADS"  # its value where `share_of_threads` gave it, and not the user
 SPINS = 2000  # rounds of waiting before a thread sleeps; docs/performance.md has the measurements behind it
 
 
+def cores() -> int:
+    """Count the cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 def share_of_threads(processes: int) -> dict[str, str]:
-    """The environment of each of several processes: they share the cores, unless the user chose a number of threads."""
-    return {THREADS: os.environ.get(THREADS) or str(max((os.cpu_count() or 1) // processes, 1))}
+    """The environment of each of several processes: they share the cores, unless the user chose a number of threads.
+
+    Processes that one of them starts share its share.
+    """
+    typed, given = os.environ.get(THREADS), os.environ.get(SHARE)
+    if typed and typed != given:
+        return {THREADS: typed}
+    share = str(max((int(given) if given else cores()) // processes, 1))
+    return {THREADS: share, SHARE: share}
 
 
 def limit_spinning() -> None:

@@ -100,7 +100,8 @@ class Child:
         hear_error: is called with each line of its stderr, in another thread, in place of `echo`.
         patience_seconds: time that the child has after SIGTERM before it is killed.
         pass_fds: open files that the child shall have too.
-        start: starts the process in place of `subprocess`; is called with the command and its whole environment.
+        start: starts the process in place of `subprocess`, without `pass_fds`; is called with `command` and the whole
+            environment.
     """
 
     def __init__(

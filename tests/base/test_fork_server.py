@@ -33,10 +33,14 @@ def program() -> int:
     return int(more[-1]) if what == "end" else 0
 
 
+VERSIONS = [1]
+
+
 @pytest.fixture
-def server(monkeypatch):
-    monkeypatch.setenv("PYTHONPATH", str(ROOT))
-    with ForkServer("tests.base.test_fork_server:program", ["no.such.module"]) as server:
+def server(monkeypatch, tmp_path):
+    (tmp_path / "fails_at_import.py").write_text("raise OSError('a library is broken')")
+    monkeypatch.setenv("PYTHONPATH", f"{ROOT}:{tmp_path}")
+    with ForkServer("tests.base.test_fork_server:program", ["fails_at_import"], version=lambda: VERSIONS[-1]) as server:
         yield server
 
 
@@ -55,6 +59,12 @@ def test_it_has_words_environment_streams_and_exit_code_of_its_own(server, monke
     _, (line,), _ = run(server, "tell", TOLD="two")
     assert line.split() == ["two", "False", imported_at], "the module was imported once"
     assert run(server, "end", "3")[0] == 3
+
+
+def test_another_version_is_imported_anew(server, monkeypatch):
+    before = run(server, "tell")[1][0].split()[-1]
+    monkeypatch.setitem(globals(), "VERSIONS", [2])
+    assert run(server, "tell")[1][0].split()[-1] != before
 
 
 def test_it_says_why_it_has_failed(server):
@@ -77,3 +87,11 @@ def test_where_what_forks_is_killed_so_is_the_child_and_the_next_is_forked_from_
     code, _, error = run(server, "kill what forks")
     assert (code, error) == (-signal.SIGKILL, "killed by SIGKILL: out of memory?")
     assert run(server, "end", "4")[0] == 4
+
+
+@pytest.mark.parametrize("end", ["os._exit(1)", "os.kill(os.getpid(), 9)"])
+def test_where_what_forks_dies_while_it_imports_so_has_the_child(end, tmp_path, monkeypatch):
+    (tmp_path / "dies_at_import.py").write_text(f"import os, time; time.sleep(0.5); {end}")
+    monkeypatch.setenv("PYTHONPATH", f"{ROOT}:{tmp_path}")
+    with ForkServer("tests.base.test_fork_server:program", ["dies_at_import"]) as server:
+        assert run(server, "end", "0")[0] == -signal.SIGKILL

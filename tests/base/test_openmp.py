@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from lra.base.openmp import SPIN_COUNT, SPINS, THREADS, USERS_CHOICES, share_of_threads
+from lra.base.openmp import SHARE, SPIN_COUNT, SPINS, THREADS, USERS_CHOICES, cores, share_of_threads
 
 SHOWN = f"{SPIN_COUNT} = '{SPINS}'"  # libgomp prints its variables when it is loaded, if OMP_DISPLAY_ENV asks for it
 LOADED = "_OPENMP ="  # in what it prints
@@ -68,8 +68,24 @@ def test_workers_have_such_threads(tmp_path):
 
 @pytest.mark.parametrize("processes, share", [(1, "8"), (2, "4"), (3, "2"), (20, "1")])
 def test_several_processes_share_the_cores_unless_the_user_chose(processes, share, monkeypatch):
-    monkeypatch.setattr("os.cpu_count", lambda: 8)
+    monkeypatch.setattr("lra.base.openmp.cores", lambda: 8)
     monkeypatch.setenv(THREADS, "3")
     assert share_of_threads(processes) == {THREADS: "3"}
     monkeypatch.delenv(THREADS)
-    assert share_of_threads(processes) == {THREADS: share}
+    assert share_of_threads(processes) == {THREADS: share, SHARE: share}
+
+
+def test_what_one_of_them_starts_shares_its_share(monkeypatch):
+    monkeypatch.setattr("lra.base.openmp.cores", lambda: 8)
+    monkeypatch.delenv(THREADS)
+    for name, value in share_of_threads(2).items():
+        monkeypatch.setenv(name, value)
+    assert share_of_threads(4) == {THREADS: "1", SHARE: "1"}
+    monkeypatch.setenv(THREADS, "6")
+    assert share_of_threads(4) == {THREADS: "6"}
+
+
+def test_only_cores_that_this_process_may_use_are_shared(monkeypatch):
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: {3, 5})
+    monkeypatch.setattr("os.cpu_count", lambda: 128)
+    assert cores() == 2

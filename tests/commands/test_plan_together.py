@@ -20,7 +20,7 @@ def measured_as(monkeypatch, **changed):
 @pytest.fixture
 def machine(home, monkeypatch):
     """Eight cores and 4 GiB; a cell needs 1 GB."""
-    monkeypatch.setattr("os.cpu_count", lambda: 8)
+    monkeypatch.setattr("lra.base.openmp.cores", lambda: 8)
     monkeypatch.setattr(processes_at_once, "free_bytes", lambda device: 4 * GIB)
     measured_as(monkeypatch)
 

@@ -1,6 +1,6 @@
 """Run the missing cells of a sweep, each in a child process; other processes may run cells of the same folder.
 
-On the CPU of Linux the child is forked from a process that has imported all, which saves seconds for each cell.
+On a CPU, under Linux, the child is forked from a process that has imported what is slow to import.
 
 `lra.tables.grid.cell_monitor` prints what has become of them.
 """
@@ -18,13 +18,15 @@ from lra.base.text import visible
 from lra.run import RUNNER, Failure, Run, RunLockedError
 from lra.runs.files import RESULT
 from lra.runs.record import move_aside
+from lra.runs.versions import git_commit, versions
 from lra.tables.grid.cell import Cell
 from lra.tables.grid.run_output import RunOutput
 from lra.types import LOCKED
 
 POLL_SECONDS = 2.0
-PROGRAM = "lra.cli:main"  # of a cell
-IMPORTS = (  # what it would take seconds to import for each cell; not wandb, which begins a thread that no fork has
+PROGRAM = "lra.cli:main"  # what the process of a cell calls
+# What takes seconds to import. Not wandb: its import begins a thread, which a fork would lack.
+IMPORTS = (
     "lra.verbs.train", "lra.verbs.train_attempt", "lra.training.trainer", "lra.training.schedule_check",
     "lra.packed.encoder_forms",
 )  # fmt: skip
@@ -52,7 +54,7 @@ def run_missing(cells: Sequence[Cell], console: Console, *, is_alone: bool = Tru
     before = {cell.run: None if cell.trial is not None else cell.run.failure for cell in cells}
     early: set[Run] = set()
     waited = False
-    with ForkServer(PROGRAM, IMPORTS) as server:
+    with ForkServer(PROGRAM, IMPORTS, version=lambda: (git_commit(), versions())) as server:
         while True:
             todo = [
                 cell

@@ -88,10 +88,11 @@ def test_each_worker_sees_the_gpus_of_its_place(visible, more, places, started, 
 
 def test_on_a_cpu_workers_share_the_cores_and_no_gpu_is_given_away(started, monkeypatch):
     monkeypatch.setenv(VISIBLE, "0,1")
-    monkeypatch.setattr("os.cpu_count", lambda: 8)
+    monkeypatch.setattr("lra.base.openmp.cores", lambda: 8)
     monkeypatch.delenv(THREADS, raising=False)
     main([*CELLS, "workers=3"])
-    assert started == [{THREADS: "2"}] * 3
+    assert [each[THREADS] for each in started] == ["2"] * 3
+    assert not any(VISIBLE in each for each in started)
 
 
 @pytest.mark.parametrize(
