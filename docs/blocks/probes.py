@@ -23,6 +23,7 @@ from lra.tables.statistics.significance import Pair, significant_pairs
 from lra.tables.task_statistics import separation_by_task
 from lra.terminal.display_names import display_name
 from lra.verbs.show_choices import choices
+from lra.verbs.train_longer import FACTORS
 
 TRAIN, TEST = 8_000, 4_000  # examples from which the counts of tokens are fitted, and on which they are tested
 NEAR = 1.0  # points from 100 % or from the majority class
@@ -37,7 +38,6 @@ CHAIN = "each significantly better than the next"
 CAPACITY, CAPACITY_SEARCH = "capacity", "capacity_rates"
 OF_CAPACITY = f"sweep capacity show run_group=published/{CAPACITY}.jsonl"
 BEYOND_LENGTH = "beyond_length"
-TIMES = (2, 4)  # the training's length, at which a run on a probe is tested too
 RIDGE = 1.0  # added to the diagonal of the counts' products
 
 
@@ -207,6 +207,6 @@ def beyond_length() -> str:
         for cell in cells(of_task).values():
             name, settings = cell.records[0].method, cell.records[0].settings
             length, positions = settings["task"]["data"]["seq_len"], settings["model"]["positions"]
-            longer = [accuracy_on_longer(cell.records, times * length) for times in TIMES]
+            longer = [accuracy_on_longer(cell.records, factor * length) for factor in FACTORS]
             rows.append((f"`{task}`", display_name(name), positions, str(length), str(cell), *longer))
     return table(("probe", "method", "positions", "tokens", "accuracy (%)", "twice", "four times"), rows)

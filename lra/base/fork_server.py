@@ -46,7 +46,8 @@ class ForkServer:
 
     def __init__(self, program: str, imports: Sequence[str] = (), *, version: Callable[[], object] = lambda: None):
         self._arguments = (program, *imports)
-        self._version_of, self._version = version, version()
+        self._version_of = version
+        self._version: object = None  # of what the process that forks has imported
         self._parent: Child | None = None
         self._socket: socket.socket | None = None
 

@@ -33,14 +33,11 @@ def program() -> int:
     return int(more[-1]) if what == "end" else 0
 
 
-VERSIONS = [1]
-
-
 @pytest.fixture
 def server(monkeypatch, tmp_path):
     (tmp_path / "fails_at_import.py").write_text("raise OSError('a library is broken')")
     monkeypatch.setenv("PYTHONPATH", f"{ROOT}:{tmp_path}")
-    with ForkServer("tests.base.test_fork_server:program", ["fails_at_import"], version=lambda: VERSIONS[-1]) as server:
+    with ForkServer("tests.base.test_fork_server:program", ["fails_at_import"]) as server:
         yield server
 
 
@@ -63,7 +60,7 @@ def test_it_has_words_environment_streams_and_exit_code_of_its_own(server, monke
 
 def test_another_version_is_imported_anew(server, monkeypatch):
     before = run(server, "tell")[1][0].split()[-1]
-    monkeypatch.setitem(globals(), "VERSIONS", [2])
+    monkeypatch.setattr(server, "_version_of", lambda: 2)
     assert run(server, "tell")[1][0].split()[-1] != before
 
 

@@ -75,12 +75,12 @@ def propose(run_set: RunSet, kinds: Sequence[Measured]) -> Proposal:
     CPU it is measured if `workers=` is typed; otherwise its cores are named, because one process may use all of them.
     """
     cell = max(kinds, key=lambda kind: kind.hours).cell
-    on_gpu, count, options = cell.cfg.trainer.accelerator == "gpu", openmp.cores(), run_set.options
+    on_gpu, cores, options = cell.cfg.trainer.accelerator == "gpu", openmp.cores(), run_set.options
     bytes_of_one = max(kind.estimate.peak_memory_bytes for kind in kinds) + (CONTEXT_BYTES if on_gpu else 0)
     memory_bytes = free_bytes(torch.device("cuda" if on_gpu else "cpu"))
     fit = max(1, int(SHARED_MEMORY * memory_bytes / bytes_of_one))
     if not on_gpu and options.workers == 1:
-        most = min(fit, count)
+        most = min(fit, cores)
         if most == 1:
             text = "No more than one at a time: there is one core, or memory for one."
             return Proposal(text=text, fit=fit, at_once=1)
@@ -138,9 +138,9 @@ def steps_per_second(overrides: Sequence[str], processes: int) -> float:
     with tempfile.TemporaryDirectory() as name:
         folder, children = Path(name), list[Child]()
         command = python_module("lra.tables.grid.processes_at_once", name, *overrides)
+        environment = openmp.share_of_threads(processes)
         try:
             for _ in range(processes):
-                environment = openmp.share_of_threads(processes)
                 children.append(Child(command, env=environment, echo=False, keep_output=True, patience_seconds=0))
             _wait_until_ready(children, folder)
             (folder / GO).touch()

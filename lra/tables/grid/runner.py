@@ -66,12 +66,7 @@ def run_missing(cells: Sequence[Cell], console: Console, *, is_alone: bool = Tru
                 break
             if not free:
                 if not waited:
-                    if is_alone:
-                        console.print(f"waiting for {len(todo)} cells that other processes are at work on …")
-                    for cell in todo:
-                        error = cell.run.locked
-                        if error is not None and error.leftover:
-                            console.print(visible(f"{cell.name}: {error.leftover}"))
+                    _say_what_is_waited_for(todo, console, is_alone=is_alone)
                 waited = True
                 time.sleep(POLL_SECONDS)
                 continue
@@ -83,6 +78,15 @@ def run_missing(cells: Sequence[Cell], console: Console, *, is_alone: bool = Tru
             elif code == 0:
                 early.add(cell.run)
                 console.print(f"stopped early, not finished: {cell.name}")
+
+
+def _say_what_is_waited_for(todo: Sequence[Cell], console: Console, *, is_alone: bool) -> None:
+    if is_alone:
+        console.print(f"waiting for {len(todo)} cells that other processes are at work on …")
+    for cell in todo:
+        error = cell.run.locked
+        if error is not None and error.leftover:
+            console.print(visible(f"{cell.name}: {error.leftover}"))
 
 
 def _failed_since(cell: Cell, before: dict[Run, Failure | None]) -> bool:
