@@ -6,6 +6,7 @@ For Linux and programs that compute on the CPU: frameworks of macOS, and CUDA, m
 from __future__ import annotations
 
 import atexit
+import gc
 import json
 import os
 import select
@@ -175,6 +176,7 @@ def main(number: str, program: str, *imports: str) -> None:
     for each in (module, *imports):
         with suppress(Exception):  # a child that needs it imports it again, and says what is wrong
             import_module(each)
+    gc.freeze()  # what is imported stays: a child's collections need not go through it, nor copy its pages
     serve(socket.socket(fileno=int(number)), getattr(import_module(module), name), of_child)
 
 

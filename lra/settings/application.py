@@ -28,6 +28,7 @@ from lra.settings.compose import (
 from lra.settings.override_values import parse
 from lra.settings.private_hydra import application, flags_parser
 from lra.settings.run_config import RunConfig
+from lra.settings.several_values import ONE_OF_SEVERAL
 from lra.settings.unknown_option import unknown_flag
 from lra.types import UserError
 
@@ -90,7 +91,7 @@ def _run_composed(
     arguments = read_flags(flags, verb)
     given = {name for name, value in vars(arguments).items() if value}
     prints_only = "cfg" in given and given <= PRINTING
-    of_hydra = any(parse(each).is_hydra_override() for each in overrides)
+    of_hydra = any(parse(each).is_hydra_override() for each in overrides if each != ONE_OF_SEVERAL)
     if of_hydra or (given and not prints_only):
         return False
     composed = compose_config(verb, overrides, with_hydra=True)

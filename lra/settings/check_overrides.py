@@ -40,7 +40,7 @@ from lra.settings.read_override import (
     with_environment,
 )
 from lra.settings.run_config import ATTENTION
-from lra.settings.several_values import ALL
+from lra.settings.several_values import ALL, ONE_OF_SEVERAL
 from lra.settings.unknown_option import Typed, not_installed, unknown_option
 from lra.settings.unused_options import refuse_unused
 from lra.types import UserError
@@ -52,7 +52,6 @@ IMPOSSIBLE = {  # choices that others have
     "pretrain=causal": "the encoders see both directions, so they would see what they predict; type pretrain=masked"
 }
 CHANGES = (OverrideType.CHANGE, OverrideType.FORCE_ADD)
-ONE_OF_SEVERAL = "hydra.mode=RUN"  # typed for one run of a sweep, whose overrides were checked together
 
 
 class Run(NamedTuple):

@@ -12,6 +12,7 @@ from lra.settings.run_config import ATTENTION
 from lra.types import UserError
 
 ALL = "all"  # in place of a name: every name of the group
+ONE_OF_SEVERAL = "hydra.mode=RUN"  # typed for one run of a sweep, whose overrides were checked together
 METHODS = (ATTENTION, "mixer", "model")  # config groups that can name a row's method
 
 
@@ -51,9 +52,9 @@ def refuse_all_of_sweep(overrides: Overrides) -> None:
         UserError: with the command that spells it out, and searches for a rate first where the file brings a search.
     """
     sweep = overrides.get("sweep")
+    if ONE_OF_SEVERAL in overrides or overrides.only(*METHODS):
+        return
     if sweep in conf_names("sweep") and sweep_params(sweep).get(ATTENTION) == ALL:
-        if "hydra.mode=RUN" in overrides or overrides.only(*METHODS):
-            return
         right = command("table run", override("sweep", sweep))
         raise UserError(f"sweep={sweep} is a table of every method; type {right}", kind="wrong_value", right=right)
 
@@ -77,7 +78,7 @@ def varied_and_fixed(sweep: str, overrides: Iterable[str]) -> tuple[dict[str, st
     added, and `budget`, which a search takes out.
     """
     params = sweep_params(sweep)
-    fixed = [f"sweep={sweep}", "hydra.mode=RUN"]
+    fixed = [f"sweep={sweep}", ONE_OF_SEVERAL]
     for each in Overrides(overrides):
         if parse(each).is_sweep_override() or each.key in (*params, "mixer", "budget"):
             params[each.signed_key] = each.text

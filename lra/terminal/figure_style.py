@@ -145,7 +145,7 @@ def save_figure(
 def _png(figure: Figure, caption: str) -> bytes:
     """Write a figure as a PNG; a large one has few colours, which makes it a third as large."""
     drawn, png = io.BytesIO(), io.BytesIO()
-    figure.savefig(drawn, format="png")
+    figure.savefig(drawn, format="png", pil_kwargs={"compress_level": 0})  # read again in the next lines
     described = PngImagePlugin.PngInfo()
     described.add_text(CAPTION, caption)
     picture = Image.open(drawn).convert("RGB")

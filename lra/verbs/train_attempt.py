@@ -27,6 +27,7 @@ from lra.runs.reference_curves import place_among, published_curves, references_
 from lra.runs.schema import Record
 from lra.settings.application import own_overrides
 from lra.settings.run_config import AUTO, RunConfig
+from lra.settings.several_values import ONE_OF_SEVERAL
 from lra.settings.which_run import config_hash, store_dir
 from lra.training import run as training
 from lra.training.checkpoints import report_saved_step, saved_step
@@ -133,7 +134,7 @@ def train_on_devices(cfg: RunConfig, run: Run, console: Console, *, replaced: Re
         run.keep_aside(replaced)
     # A file of a sweep or search among the overrides would make the processes begin it anew, were it not for the mode.
     with report_saved_step(run.folder, cfg.recipe.steps):
-        code, error = spawn_ranks(cfg.trainer.devices, [*own_overrides(), "hydra.mode=RUN"])
+        code, error = spawn_ranks(cfg.trainer.devices, [*own_overrides(), ONE_OF_SEVERAL])
     if code == LOCKED:
         raise RunLockedError(error)
     if code and (run.folder / RESULT).exists():

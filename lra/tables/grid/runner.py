@@ -25,10 +25,10 @@ from lra.types import LOCKED
 
 POLL_SECONDS = 2.0
 PROGRAM = "lra.cli:main"  # what the process of a cell calls
-# What takes seconds to import. Not wandb: its import begins a thread, which a fork would lack.
+# What takes long to import; wandb imports those behind it during a run.
 IMPORTS = (
     "lra.verbs.train", "lra.verbs.train_attempt", "lra.training.trainer", "lra.training.schedule_check",
-    "lra.packed.encoder_forms",
+    "lra.packed.encoder_forms", "wandb", "wandb.sdk.launch", "requests", "pandas",
 )  # fmt: skip
 NO_TERMINAL = {"TTY_COMPATIBLE": "0"}  # for a run whose output is kept in a file, also where FORCE_COLOR is set
 
