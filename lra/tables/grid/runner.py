@@ -25,10 +25,11 @@ from lra.types import LOCKED
 
 POLL_SECONDS = 2.0
 PROGRAM = "lra.cli:main"  # what the process of a cell calls
-# What takes long to import; wandb imports those behind it during a run.
+# What takes long to import; the last two for wandb. Not wandb itself: it makes temporary folders when it is imported, and
+# the first child would delete those of all.
 IMPORTS = (
     "lra.verbs.train", "lra.verbs.train_attempt", "lra.training.trainer", "lra.training.schedule_check",
-    "lra.packed.encoder_forms", "wandb", "wandb.sdk.launch", "requests", "pandas",
+    "lra.packed.encoder_forms", "requests", "pandas",
 )  # fmt: skip
 NO_TERMINAL = {"TTY_COMPATIBLE": "0"}  # for a run whose output is kept in a file, also where FORCE_COLOR is set
 

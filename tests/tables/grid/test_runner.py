@@ -10,6 +10,7 @@ import pytest
 from filelock import FileLock
 from rich.console import Console
 
+from lra.base.processes import WARNING
 from lra.run import TRAINING as LOCK
 from lra.run import Run, RunLockedError
 from lra.tables.grid import runner
@@ -171,6 +172,7 @@ from importlib import import_module
 from lra.tables.grid.runner import IMPORTS
 for module in IMPORTS:
     import_module(module)
+assert "wandb" not in sys.modules
 before = set(sys.modules)
 from lra.cli import main
 assert main(["train", "size=tiny", "recipe.steps=2", "recipe.eval_every=2"]) == 0
@@ -180,8 +182,19 @@ print(*sorted(set(sys.modules) - before), file=sys.stderr)
         [sys.executable, "-c", script], cwd=ROOT, env=outer_environment(), capture_output=True, text=True
     )
     assert done.returncode == 0, done.stderr
-    modules = done.stderr.splitlines()[-1].split()
-    later = {name.split(".")[0] for name in modules}
+    later = {name.split(".")[0] for name in done.stderr.splitlines()[-1].split()}
     assert "lra" in later, "the attentions are imported when they are chosen"
     assert not later & {"torchmetrics", "pytorch_lightning", "matplotlib", "pandas", "numpy", "requests"}
-    assert not {"wandb", "wandb.sdk.launch"} & {*modules}
+
+
+@pytest.mark.slow
+def test_each_forked_cell_has_a_whole_run_of_wandb(home):
+    """What W&B makes at its import, such as temporary folders, is no cell's to take away from the next."""
+    words = "compare run attention=none,average seed=0,1 size=tiny recipe.steps=2 recipe.eval_every=2"
+    done = subprocess.run(
+        [sys.executable, "-m", "lra", *words.split()], cwd=ROOT, env=outer_environment(), capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    assert WARNING not in done.stdout + done.stderr
+    tables = list(home.rglob("wandb/offline-run-*/files/media/table/test/*.table.json"))
+    assert len(tables) == 4
