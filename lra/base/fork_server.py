@@ -20,7 +20,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from importlib import import_module
 from types import TracebackType
-from typing import Any
+from typing import Any, NamedTuple
 
 from lra.base.processes import Child, die_with_parent, python_module, stop
 from lra.base.signals import SIGNALS
@@ -29,6 +29,14 @@ CAN_FORK = sys.platform == "linux"
 ANSWER = struct.Struct("i")
 END_SECONDS = 0.5  # that the process which forks has to end, before it is killed
 LOST = -signal.SIGKILL  # the exit code of a child whose parent has been killed, which takes it along
+
+
+class _Parent(NamedTuple):
+    """The process that forks, how it is asked to, and the version of what it has imported."""
+
+    process: Child
+    requests: socket.socket
+    version: object
 
 
 class ForkServer:
@@ -48,9 +56,7 @@ class ForkServer:
     def __init__(self, program: str, imports: Sequence[str] = (), *, version: Callable[[], object] = lambda: None):
         self._arguments = (program, *imports)
         self._version_of = version
-        self._version: object = None  # of what the process that forks has imported
-        self._parent: Child | None = None
-        self._socket: socket.socket | None = None
+        self._parent: _Parent | None = None
 
     def __enter__(self) -> ForkServer:
         return self
@@ -62,31 +68,32 @@ class ForkServer:
 
     def _end_parent(self) -> None:
         """End the process that forks: where it is not importing, it ends by itself, and reaps its last child."""
-        if self._parent is not None and self._socket is not None:
-            self._socket.close()
-            stop([self._parent])
-            self._parent = self._socket = None
+        if self._parent is not None:
+            self._parent.requests.close()
+            stop([self._parent.process])
+            self._parent = None
 
     def start(self, words: Sequence[str], env: Mapping[str, str]) -> ForkedProcess:
         """Start a process with `words` behind the program's name and the environment `env`; see `Child`."""
         version = self._version_of()
-        if self._parent is not None and (self._parent.code is not None or version != self._version):
+        if self._parent is not None and (self._parent.process.code is not None or self._parent.version != version):
             self._end_parent()
-        if self._socket is None or self._parent is None:
-            self._version = version
-            self._socket, theirs = socket.socketpair()
-            with theirs:
-                command = python_module("lra.base.fork_server", str(theirs.fileno()), *self._arguments)
-                self._parent = Child(
-                    command, keep_output=True, patience_seconds=END_SECONDS, pass_fds=(theirs.fileno(),)
-                )
+        self._parent = self._parent or self._start_parent(version)
+        requests = self._parent.requests
         (stdout, their_stdout), (stderr, their_stderr) = os.pipe(), os.pipe()
         with suppress(ConnectionError):  # it has been killed, which is seen when no answer comes
-            socket.send_fds(self._socket, [b"\n"], [their_stdout, their_stderr])
-            self._socket.sendall(f"{json.dumps([list(words), dict(env)])}\n".encode())
+            socket.send_fds(requests, [b"\n"], [their_stdout, their_stderr])
+            requests.sendall(f"{json.dumps([list(words), dict(env)])}\n".encode())
         os.close(their_stdout)
         os.close(their_stderr)
-        return ForkedProcess(self._socket, stdout, stderr)
+        return ForkedProcess(requests, stdout, stderr)
+
+    def _start_parent(self, version: object) -> _Parent:
+        ours, theirs = socket.socketpair()
+        with theirs:
+            command = python_module("lra.base.fork_server", str(theirs.fileno()), *self._arguments)
+            process = Child(command, keep_output=True, patience_seconds=END_SECONDS, pass_fds=(theirs.fileno(),))
+        return _Parent(process, ours, version)
 
 
 class ForkedProcess:

@@ -25,8 +25,8 @@ from lra.types import LOCKED
 
 POLL_SECONDS = 2.0
 PROGRAM = "lra.cli:main"  # what the process of a cell calls
-# What takes long to import; the last two for wandb. Not wandb itself: it makes temporary folders when it is imported, and
-# the first child would delete those of all.
+# What takes long to import, the last two for wandb. Not wandb itself: at its import it makes temporary folders, and the
+# first child to end would delete those of all.
 IMPORTS = (
     "lra.verbs.train", "lra.verbs.train_attempt", "lra.training.trainer", "lra.training.schedule_check",
     "lra.packed.encoder_forms", "requests", "pandas",
