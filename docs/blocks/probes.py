@@ -169,7 +169,7 @@ def _took(file: str, search: str) -> str:
     finals, trials = records(file), records(search)
     return prose(
         f"{len(finals)} runs, {_hours(finals):.1f} hours of one core; the search of the rates before them:"
-        f" {len(trials)} runs, {_hours(trials):.1f} hours. Several runs shared the machine, partly with other work."
+        f" {len(trials)} runs, {_hours(trials):.1f} hours. Two runs at a time, partly beside other work."
     )
 
 

@@ -12,7 +12,7 @@
   lra table show reference=skyformer format=latex out=table.tex
   lra table run recipe=tuned task=listops    with the best configurations that lra tune has found (lra tune --help)
   lra table run sweep=probes workers=2       every method on six small generated tasks, at its best rate; an evening
-  lra table run sweep=probes attention=mine  one method on them: about 20 minutes
+  lra table run sweep=probes attention=mine  one method on them; with workers=2 about 15 minutes
   lra table plan protocol=s4                 S4's table: S4D and attentions in its encoder (conf/sweep/s4_table.yaml)
   lra table show run_group=published         from published records; also the path of a folder or file of records
   lra table show figure=table.pdf            a heat map of methods and tasks; also .png or .svg, figure_columns=1

@@ -55,7 +55,7 @@ Write your own in {name}/{name}.py, with its options in {name}/conf/{what}/{name
 lra check {what}={name}
 lra train {what}={name} size=tiny
 lra compare run attention=nystrom{other}{name} size=tiny  # three seeds each, with intervals
-lra table run sweep=probes {what}={name} workers=2  # what can it do? Six probes in about 20 minutes
+lra table run sweep=probes {what}={name} workers=2  # what can it do? Six probes in about 15 minutes
 """
 README_OF_TASK = """\
 # {name}: a task for lra
