@@ -161,15 +161,16 @@ def exact_beside_mamba2() -> str:
 
 def accuracies() -> str:
     """The accuracy of each method on each probe, with how many runs and hours that took."""
-    return f"{some_columns(TABLE, ['method', *by_task(FILE)])}\n\n{_took(FILE, SEARCH)}"
+    took = _took(FILE, SEARCH, "the search partly beside other work")
+    return f"{some_columns(TABLE, ['method', *by_task(FILE)])}\n\n{took}"
 
 
-def _took(file: str, search: str) -> str:
+def _took(file: str, search: str, machine: str) -> str:
     """Say how many runs and hours some published runs and the search before them took."""
     finals, trials = records(file), records(search)
     return prose(
         f"{len(finals)} runs, {_hours(finals):.1f} hours of one core; the search of the rates before them:"
-        f" {len(trials)} runs, {_hours(trials):.1f} hours. Two runs at a time, partly beside other work."
+        f" {len(trials)} runs, {_hours(trials):.1f} hours. Two runs at a time, {machine}."
     )
 
 
@@ -179,7 +180,7 @@ def _hours(found: list[Record]) -> float:
 
 def capacity() -> str:
     """The sweep over the number of pairs to recall, with how many runs and hours that took."""
-    return f"{table_printed(OF_CAPACITY)()}\n\n{_took(CAPACITY, CAPACITY_SEARCH)}"
+    return f"{table_printed(OF_CAPACITY)()}\n\n{_took(CAPACITY, CAPACITY_SEARCH, 'partly beside other work')}"
 
 
 def landmarks() -> str:
