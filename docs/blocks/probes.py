@@ -165,12 +165,12 @@ def accuracies() -> str:
     return f"{some_columns(TABLE, ['method', *by_task(FILE)])}\n\n{took}"
 
 
-def _took(file: str, search: str, machine: str) -> str:
-    """Say how many runs and hours some published runs and the search before them took."""
+def _took(file: str, search: str, conditions: str) -> str:
+    """Say how many runs and hours some published runs and the search before them took, and under which `conditions`."""
     finals, trials = records(file), records(search)
     return prose(
         f"{len(finals)} runs, {_hours(finals):.1f} hours of one core; the search of the rates before them:"
-        f" {len(trials)} runs, {_hours(trials):.1f} hours. Two runs at a time, {machine}."
+        f" {len(trials)} runs, {_hours(trials):.1f} hours. Two runs at a time, {conditions}."
     )
 
 
